@@ -6,8 +6,9 @@
 __all__ = ['UserError', 'check_choice', 'project_root', 'home', 'write_atomic', 'mix', 'generator', 'pick_device', 'device_name',
            'git_commit']
 
-# %% ../nbs/00_core.ipynb #364f209c
+# %% ../nbs/00_core.ipynb #2205922f
 import hashlib, importlib.util, os, subprocess, tempfile
+from functools import lru_cache
 from pathlib import Path
 import torch
 
@@ -85,9 +86,10 @@ def device_name(device: torch.device) -> str:
     except OSError: lines = []
     return next((l.split(":", 1)[1].strip() for l in lines if l.startswith("model name")), "cpu")
 
-# %% ../nbs/00_core.ipynb #29c8aa36
+# %% ../nbs/00_core.ipynb #86e5bc90
+@lru_cache
 def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
-    "The commit of the code that is running."
+    "The commit of the code that is running; asked once, since a process keeps the code that it started with."
     def git(*args): return subprocess.run(["git", *args], cwd=_package, capture_output=True, text=True, timeout=10)
     try:
         head, changed = git("rev-parse", "--short=12", "HEAD"), git("status", "--porcelain", "--untracked-files=no", "--", ".")
