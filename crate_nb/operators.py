@@ -43,7 +43,7 @@ def rule_step(z: Tensor,          # tokens (..., N, d)
     step = RULES[check_choice("rule", rule, RULES)](v, p/(n*check_eps(eps)**2))
     return step.transpose(-3, -2).flatten(-2) @ pack(u).mT       # (..., N, K p) @ (K p, d)
 
-# %% ../nbs/02_operators.ipynb #9b4fbab9
+# %% ../nbs/02_operators.ipynb #fbfd98ef
 def orthonormal_subspaces(k: int, d: int, p: int,  # K subspaces of R^d, each of dimension p
                           g: torch.Generator, dtype=torch.float64) -> Tensor:  # (K, d, p)
     "K random orthonormal bases; mutually orthogonal where K p <= d."
@@ -61,8 +61,8 @@ def toy_trajectory(rule: str,             # a to e
                    layers: int = 12,
                    eps: float = 1.0, kappa: float = 0.1,  # distortion; step size
                    norm: float | None = 1.0,  # length of the first tokens
-                   fresh: bool = True) -> Tensor:  # (layers, 2): R^c before and after each step, in nats
-    "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5); `fresh` draws new subspaces in each layer."
+                   fresh: bool = False) -> Tensor:  # (layers, 2): R^c before and after each step, in nats
+    "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5); `fresh` draws new subspaces in each layer, otherwise all layers share theirs."
     z, u, rows = toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g), []
     for l in range(layers):
         if fresh and l: u = orthonormal_subspaces(k, d, p, g)

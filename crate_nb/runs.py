@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['Positive', 'SCHEMA', 'SCALES', 'REGULARISED', 'FOUR', 'EXPERIMENTS', 'one_line', 'Strict', 'RunConfig', 'Record',
-           'read_record', 'Store', 'scale_config', 'training_name', 'plan']
+           'read_record', 'Store', 'dataset_label', 'scale_config', 'training_name', 'plan']
 
-# %% ../nbs/07_runs.ipynb #b4c9f98f
+# %% ../nbs/07_runs.ipynb #10ca8fcb
 import fcntl, hashlib, json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,17 +14,18 @@ from pathlib import Path
 from typing import Any, Literal
 import pandas as pd, pydantic
 from .core import UserError, check_choice, home, write_atomic
-from .data import dataset_name
+from .data import NAMES, dataset_name
 from .models import SIZES, VARIANTS
 
-# %% ../nbs/07_runs.ipynb #99fa0664
+# %% ../nbs/07_runs.ipynb #59fcf391
 def one_line(e: pydantic.ValidationError, what: str) -> str:
     "The first problem of a validation error as one line: where, what is wrong, what was given."
     problem = e.errors()[0]
-    where = ".".join(map(str, problem["loc"])) or what
+    where, message = ".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")
+    if not where: return message                                 # two fields that do not fit: the message names them
     if problem["type"] == "extra_forbidden": return f"unknown {what} {where!r}"
     given = "" if problem["type"] in ("missing", "value_error") else f" (given: {problem['input']!r})"
-    return f"{what} {where!r}: {problem['msg'].removeprefix('Value error, ')}{given}"
+    return f"{what} {where!r}: {message}{given}"
 
 class Strict(pydantic.BaseModel):
     "A frozen, strictly typed set of fields; what is wrong is told in one line."
@@ -177,7 +178,7 @@ class Store:
         "One tidy row per record: id, configuration, final metrics."
         return pd.DataFrame([dict(id=r.id, **r.config.model_dump(), **r.final, **{k: r.provenance.get(k) for k in ("device", "utc", "seconds")}) for r in self])
 
-# %% ../nbs/07_runs.ipynb #019ea715
+# %% ../nbs/07_runs.ipynb #74d0ff67
 _NO_AUGMENTATION = dict(crop=None, flip=False, ra_ops=0)
 SCALES: dict[str, dict[str, Any]] = {                            # name -> fields of RunConfig, and the seeds
     "smoke": dict(dataset="digits", train_size=96, test_size=60, image_size=8, patch_size=2, dim=16, heads=2, batch_size=32, epochs=1, lr=2e-3, probe_epochs=(0, 1), probe_size=32,
@@ -188,12 +189,18 @@ SCALES: dict[str, dict[str, Any]] = {                            # name -> field
     "paper": dict(dataset="cifar10", **SIZES["tiny"], seeds=(0,)),
 }
 
+def dataset_label(scale: str, dataset: str | None = None) -> str:
+    "The label of a data set: of the scale if None, else a known name, a folder's name, or a label that records of the scale carry."
+    if dataset is None: return SCALES[check_choice("scale", scale, SCALES)]["dataset"]
+    if dataset not in NAMES and "/" not in dataset and any(r.config.dataset == dataset for r in Store(scale)): return dataset
+    return dataset_name(dataset)
+
 def scale_config(scale: str,                # a row of `SCALES`
-                 dataset: str | None = None,  # a data set's name or folder; default: that of the scale
+                 dataset: str | None = None,  # a data set's name or folder, or a label that records carry; default: that of the scale
                  **changes) -> RunConfig:   # fields of `RunConfig`
     "The configuration of a scale."
     fields = {k: v for k, v in SCALES[check_choice("scale", scale, SCALES)].items() if k != "seeds"}
-    return RunConfig(**fields | (dict(dataset=dataset_name(dataset)) if dataset else {}) | changes)
+    return RunConfig(**fields | dict(dataset=dataset_label(scale, dataset)) | changes)
 
 # %% ../nbs/07_runs.ipynb #bdc4577e
 REGULARISED = (2, 4, 6, 8, 10, 12, "random")                     # the layers of Table 6

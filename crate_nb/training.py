@@ -6,7 +6,7 @@
 __all__ = ['CHECKPOINT_SECONDS', 'data_for', 'build_model', 'learning_rate', 'make_optimizer', 'batch_loss', 'evaluate', 'probe',
            'total_steps', 'train', 'train_all', 'estimate_seconds', 'duration']
 
-# %% ../nbs/08_training.ipynb #f170b0cc
+# %% ../nbs/08_training.ipynb #85a5d245
 import ctypes, json, math, multiprocessing, os, queue, signal, time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
@@ -19,7 +19,7 @@ import pandas as pd, torch, torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
-from tqdm.auto import tqdm
+from tqdm import tqdm
 from . import __version__
 from .core import UserError, device_name, generator, git_commit, mix, pick_device, write_atomic
 from .rates import pack
