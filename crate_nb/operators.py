@@ -6,8 +6,8 @@
 __all__ = ['RULES', 'RULE_NAMES', 'OUTPUT_MAPS', 'rule_step', 'orthonormal_subspaces', 'toy_tokens', 'toy_trajectory', 'ssa',
            'mssa', 'ista']
 
-# %% ../nbs/02_operators.ipynb #19ebbd6c
-from typing import Callable
+# %% ../nbs/02_operators.ipynb #c286c83f
+from collections.abc import Callable, Sequence
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -43,7 +43,7 @@ def rule_step(z: Tensor,          # tokens (..., N, d)
     step = RULES[check_choice("rule", rule, RULES)](v, p/(n*check_eps(eps)**2))
     return step.transpose(-3, -2).flatten(-2) @ pack(u).mT       # (..., N, K p) @ (K p, d)
 
-# %% ../nbs/02_operators.ipynb #fbfd98ef
+# %% ../nbs/02_operators.ipynb #18bb3929
 def orthonormal_subspaces(k: int, d: int, p: int,  # K subspaces of R^d, each of dimension p
                           g: torch.Generator, dtype=torch.float64) -> Tensor:  # (K, d, p)
     "K random orthonormal bases; mutually orthogonal where K p <= d."
@@ -56,20 +56,18 @@ def toy_tokens(n: int, d: int, g: torch.Generator, norm: float | None = 1.0, dty
     return z if norm is None else norm*F.normalize(z, dim=-1)
 
 def toy_trajectory(rule: str,             # a to e
-                   g: torch.Generator,    # source of the tokens and subspaces
+                   draws: Sequence[torch.Generator],  # one source of tokens and subspaces for each draw
                    d: int = 64, n: int = 32, k: int = 4, p: int = 16,  # width, tokens, subspaces, their dimension
                    layers: int = 12,
                    eps: float = 1.0, kappa: float = 0.1,  # distortion; step size
-                   norm: float | None = 1.0,  # length of the first tokens
-                   fresh: bool = False) -> Tensor:  # (layers, 2): R^c before and after each step, in nats
-    "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5); `fresh` draws new subspaces in each layer, otherwise all layers share theirs."
-    z, u, rows = toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g), []
-    for l in range(layers):
-        if fresh and l: u = orthonormal_subspaces(k, d, p, g)
-        after = z - kappa*rule_step(z, u, rule, eps)
-        rows.append(torch.stack([subspace_coding_rate(z, u, eps), subspace_coding_rate(after, u, eps)]))
-        z = after
-    return torch.stack(rows)
+                   norm: float | None = 1.0) -> Tensor:  # length of the first tokens -> (draws, layers, 2): R^c before and after each step, in nats
+    "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5), all layers with the same subspaces."
+    z, u = (torch.stack(t) for t in zip(*[(toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g)) for g in draws]))
+    rates = [subspace_coding_rate(z, u, eps)]
+    for _ in range(layers):
+        z = z - kappa*rule_step(z, u, rule, eps)
+        rates.append(subspace_coding_rate(z, u, eps))
+    return torch.stack([torch.stack(pair, -1) for pair in zip(rates, rates[1:])], 1)
 
 # %% ../nbs/02_operators.ipynb #0691e58b
 def ssa(z: Tensor,             # tokens (..., N, d)

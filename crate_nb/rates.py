@@ -64,17 +64,17 @@ def coding_rate(z: Tensor,          # tokens (..., N, d)
     n, d = z.shape[-2:]
     return half_logdet_gram(z, d/(n*check_eps(eps)**2))
 
-# %% ../nbs/01_rates.ipynb #dce7cb95
-def pack(u: Tensor) -> Tensor:  # (K, d, p) subspaces -> (d, K p), [U_1 ... U_K]
+# %% ../nbs/01_rates.ipynb #cb16a605
+def pack(u: Tensor) -> Tensor:  # (..., K, d, p) subspaces -> (..., d, K p), [U_1 ... U_K]
     "The K bases side by side; a view where `u` is a view of one weight matrix."
-    return u.permute(1, 0, 2).reshape(u.shape[1], -1)
+    return u.transpose(-3, -2).flatten(-2)
 
 def project(z: Tensor,            # tokens (..., N, d)
-            u: Tensor) -> Tensor:  # subspaces (K, d, p) -> coordinates V_k = Z U_k, (..., K, N, p)
+            u: Tensor) -> Tensor:  # subspaces (K, d, p), or (..., K, d, p) for each sample -> coordinates V_k = Z U_k, (..., K, N, p)
     "The coordinates of all tokens in all subspaces."
-    if z.shape[-1] != u.shape[1]: raise UserError(f"tokens of width {z.shape[-1]} and subspaces of width {u.shape[1]}; z is (..., N, d) and u is (K, d, p) with the same d")
+    if z.shape[-1] != u.shape[-2]: raise UserError(f"tokens of width {z.shape[-1]} and subspaces of width {u.shape[-2]}; z is (..., N, d) and u is (K, d, p) with the same d")
     v = z @ pack(u)                                              # (..., N, K p)
-    return v.unflatten(-1, (u.shape[0], u.shape[2])).transpose(-3, -2)
+    return v.unflatten(-1, (u.shape[-3], u.shape[-1])).transpose(-3, -2)
 
 def subspace_coding_rate(z: Tensor,          # tokens (..., N, d)
                          u: Tensor,          # subspaces (K, d, p)
