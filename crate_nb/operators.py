@@ -6,12 +6,12 @@
 __all__ = ['RULES', 'RULE_NAMES', 'OUTPUT_MAPS', 'rule_step', 'orthonormal_subspaces', 'toy_tokens', 'toy_trajectory', 'ssa',
            'mssa', 'ista']
 
-# %% ../nbs/02_operators.ipynb #c286c83f
+# %% ../nbs/02_operators.ipynb #7d5a812e
 from collections.abc import Callable, Sequence
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from .core import check_choice
+from .core import UserError, check_choice
 from .rates import check_eps, pack, project, subspace_coding_rate
 
 # %% ../nbs/02_operators.ipynb #ee300411
@@ -43,7 +43,7 @@ def rule_step(z: Tensor,          # tokens (..., N, d)
     step = RULES[check_choice("rule", rule, RULES)](v, p/(n*check_eps(eps)**2))
     return step.transpose(-3, -2).flatten(-2) @ pack(u).mT       # (..., N, K p) @ (K p, d)
 
-# %% ../nbs/02_operators.ipynb #18bb3929
+# %% ../nbs/02_operators.ipynb #e56d5c6c
 def orthonormal_subspaces(k: int, d: int, p: int,  # K subspaces of R^d, each of dimension p
                           g: torch.Generator, dtype=torch.float64) -> Tensor:  # (K, d, p)
     "K random orthonormal bases; mutually orthogonal where K p <= d."
@@ -64,8 +64,9 @@ def toy_trajectory(rule: str,             # a to e
     "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5), all layers with the same subspaces."
     z, u = (torch.stack(t) for t in zip(*[(toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g)) for g in draws]))
     rates = [subspace_coding_rate(z, u, eps)]
-    for _ in range(layers):
+    for l in range(layers):
         z = z - kappa*rule_step(z, u, rule, eps)
+        if not z.abs().max() < 1e6: raise UserError(f"rule {rule} diverges in layer {l + 1} with kappa = {kappa:g} at eps = {eps:g}; choose a smaller kappa (the cubic rules bear kappa ~ eps^4)")
         rates.append(subspace_coding_rate(z, u, eps))
     return torch.stack([torch.stack(pair, -1) for pair in zip(rates, rates[1:])], 1)
 

@@ -1,0 +1,42 @@
+# Each target does its own set-up in .venv; nothing else is needed but Python 3.11 to 3.13 and make.
+PYTHON ?= python3
+SCALE  ?= quick
+BIN := .venv/bin
+
+.PHONY: help reproduce test readme refresh lab hooks clean
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+reproduce: .venv/run ## every figure, table and verdict, from nothing (SCALE=quick); the report is figures/quick/report.html
+	$(BIN)/crate-nb reproduce --scale $(SCALE)
+
+test: .venv/dev ## all notebooks as tests, and the checks of the house
+	$(BIN)/python .ci/test.py
+
+readme: .venv/dev ## README.md from nbs/index.ipynb
+	$(BIN)/python .ci/readme.py > README.md
+
+refresh: .venv/dev ## export the modules and save fresh outputs in all notebooks of the library
+	$(BIN)/nbdev_export
+	for f in nbs/[0-9]*.ipynb nbs/index.ipynb; do $(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace $$f || exit 1; done
+	$(BIN)/nbdev_clean
+	$(MAKE) readme
+
+lab: .venv/dev hooks ## JupyterLab with the project's kernel
+	$(BIN)/jupyter lab --notebook-dir nbs
+
+hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them cell by cell
+	git config --local include.path ../.gitconfig
+
+clean: ## remove what can be made again: the environment, downloads, checkpoints, quick results
+	rm -rf .venv _docs build dist *.egg-info data/downloads data/cache data/work data/runs/quick data/runs/smoke figures/quick figures/smoke
+
+.venv/run: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else f"Python 3.11 to 3.13 is needed, this is {v[0]}.{v[1]}; name another with: make PYTHON=python3.12 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	touch $@
+
+.venv/dev: .venv/run
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
