@@ -20,7 +20,7 @@ from .training import duration, estimate_seconds, train, train_all
 from .claims import VERDICTS, verdicts
 from .figures import NOTEBOOKS, PaperParameters, write_report
 
-# %% ../nbs/14_cli.ipynb #8812b484
+# %% ../nbs/14_cli.ipynb #525b19b6
 PARAMETERS = {"fig1": ("scale",), "claims": ("scale", "dataset")}  # what a notebook takes; all others take these and `seeds`, `device`
 
 def _strip_paths(notebook: Path):
@@ -37,7 +37,7 @@ def run_notebook(key: str,                   # a key of `NOTEBOOKS`
     given = {k: list(v) if isinstance(v, tuple) else v for k, v in dict(parameters).items() if k in PARAMETERS.get(key, PaperParameters.model_fields)}
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp)/f"{name}.ipynb"
-        try: papermill.execute_notebook(project_root()/"nbs"/"paper"/out.name, out, given, kernel_name="python3", progress_bar=False, cwd=os.getcwd())
+        try: papermill.execute_notebook(project_root()/"nbs"/"paper"/out.name, out, given, kernel_name="python3", progress_bar=False, cwd=os.getcwd(), extra_arguments=["--log-level=ERROR"])
         except papermill.PapermillExecutionError as e:
             kept = write_atomic(home()/"data"/"work"/f"failed-{out.name}", out.read_bytes())
             raise UserError(e.evalue if e.ename == "UserError" else f"notebook {name} failed: {e.ename}: {e.evalue}; its traceback is in {kept}") from None

@@ -6,10 +6,12 @@
 __all__ = ['UserError', 'check_choice', 'project_root', 'home', 'write_atomic', 'mix', 'generator', 'pick_device', 'device_name',
            'git_commit']
 
-# %% ../nbs/00_core.ipynb #2205922f
+# %% ../nbs/00_core.ipynb #6cc2b39e
 import hashlib, importlib.util, os, subprocess, tempfile
 from functools import lru_cache
 from pathlib import Path
+# Waiting OpenMP threads sleep instead of spinning: on a busy machine, spinning made small float64 products some fifty times slower. It counts only if set before torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import torch
 
 # %% ../nbs/00_core.ipynb #467f1bb1
