@@ -7,8 +7,8 @@ __all__ = ['ARCHIVES', 'NAMES', 'STATISTICS', 'ImageData', 'load_digits', 'Archi
            'read_archive', 'read_parquet', 'parquet_files', 'read_folder', 'dataset_name', 'load_data', 'normalise',
            'dataset_sizes']
 
-# %% ../nbs/05_data.ipynb #4e39fcae
-import hashlib, io, os, tarfile, zlib
+# %% ../nbs/05_data.ipynb #69c38a8f
+import hashlib, io, os, tarfile, warnings, zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,7 +81,7 @@ ARCHIVES: dict[str, Archive] = {
                         ("cifar-100-binary/test.bin",), (50_000, 10_000), 2, 100),
 }
 
-# %% ../nbs/05_data.ipynb #40f8ddc0
+# %% ../nbs/05_data.ipynb #c59156af
 def _md5(path: Path) -> str:
     with path.open("rb") as f: return hashlib.file_digest(f, "md5").hexdigest()
 
@@ -98,7 +98,9 @@ def find_archive(a: Archive, folder: Path | None = None) -> Path | None:  # veri
 def fetch_archive(a: Archive, folder: Path | None = None) -> Path:
     "The verified archive, downloaded from the first mirror that has it if it is not there yet."
     if path := find_archive(a, folder): return path
-    import pooch
+    with warnings.catch_warnings():                              # tqdm wishes for notebook widgets; a plain bar will do
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        import pooch
     pooch.get_logger().setLevel("ERROR")
     target, failures = home()/"data"/"downloads", []
     for mirror in a.mirrors:
