@@ -6,8 +6,8 @@
 __all__ = ['PARAMETERS', 'DEFAULT_NOTEBOOKS', 'run_notebook', 'dry_run', 'reproduce', 'cli', 'reproduce_command', 'train_command',
            'claims_command', 'data_command', 'runs_group', 'runs_list', 'runs_show', 'main']
 
-# %% ../nbs/14_cli.ipynb #803b9106
-import json, os, shutil, sys, tempfile
+# %% ../nbs/14_cli.ipynb #85c31cf5
+import json, os, sys, tempfile
 from collections.abc import Sequence
 from pathlib import Path
 import click, pandas as pd
@@ -20,7 +20,7 @@ from .training import duration, estimate_seconds, train, train_all
 from .claims import VERDICTS, verdicts
 from .figures import NOTEBOOKS, PaperParameters, write_report
 
-# %% ../nbs/14_cli.ipynb #525b19b6
+# %% ../nbs/14_cli.ipynb #141b9d0c
 PARAMETERS = {"fig1": ("scale",), "claims": ("scale", "dataset")}  # what a notebook takes; all others take these and `seeds`, `device`
 
 def _strip_paths(notebook: Path):
@@ -41,10 +41,11 @@ def run_notebook(key: str,                   # a key of `NOTEBOOKS`
         except papermill.PapermillExecutionError as e:
             kept = write_atomic(home()/"data"/"work"/f"failed-{out.name}", out.read_bytes())
             raise UserError(e.evalue if e.ename == "UserError" else f"notebook {name} failed: {e.ename}: {e.evalue}; its traceback is in {kept}") from None
+        except RuntimeError as e: raise UserError(f"notebook {name} failed: its kernel died ({' '.join(str(e).split())}); out of memory?") from None
         _strip_paths(out)
         return write_atomic(folder/out.name, out.read_bytes())
 
-# %% ../nbs/14_cli.ipynb #edebaba9
+# %% ../nbs/14_cli.ipynb #b7c02553
 DEFAULT_NOTEBOOKS = {"small": ("fig1", "fig2", "tab3", "claims")}  # Tables 2 and 6 take hours at scale small: `--only tab2`
 
 def _configs(keys: Sequence[str], p: PaperParameters) -> list[RunConfig]:
@@ -56,28 +57,26 @@ def _writable(folder: Path):
     "Fail now rather than after an hour of training."
     probe = write_atomic(folder/".writable", ""); probe.unlink()
 
-def dry_run(configs: Sequence[RunConfig], p: PaperParameters) -> str:
+def dry_run(configs: Sequence[RunConfig], p: PaperParameters, force: bool = False) -> str:
     "Which runs exist, which are missing, and about how long they take here."
     store, dev = Store(p.scale), pick_device(p.device)
-    missing = [c for c in configs if c not in store]
+    missing = [c for c in configs if force or c not in store]
     rows = pd.DataFrame([dict(variant=c.variant, training=training_name(c), dataset=c.dataset, seed=c.seed, id=c.id, record="yes" if c in store else "missing") for c in configs])
     cores = min(max(1, len(missing)), len(os.sched_getaffinity(0))) if dev.type == "cpu" else 1
     seconds = sum(estimate_seconds(c, p.folder, p.device) for c in missing)/cores
     head = rows.to_string(index=False) if len(rows) else "no runs needed"
-    return f"{head}\n\n{len(configs) - len(missing)} of {len(configs)} runs are recorded; the {len(missing)} missing ones take about {duration(seconds)} here ({dev.type}, {cores} at a time)"
+    return f"{head}\n\n{sum(c in store for c in configs)} of {len(configs)} runs are recorded; the {len(missing)} {'to train' if force else 'missing ones'} take about {duration(seconds)} here ({dev.type}, {cores} at a time)"
 
 def reproduce(keys: Sequence[str], p: PaperParameters, force: bool = False) -> Path:
     "Train what is missing, run the notebooks, write the report; returns its path."
     configs = _configs(keys, p)
     _writable(home()/"figures"/p.scale); _writable(home()/"data"/"runs"/p.scale)
-    if force:
-        for c in configs: shutil.rmtree(Store(p.scale).path(c.id).parent, ignore_errors=True)
-    train_all(configs, p.scale, p.folder, p.device)
+    train_all(configs, p.scale, p.folder, p.device, force=force)
     with tqdm(keys, unit="notebook", desc="notebooks") as bar:
         for key in bar: bar.set_postfix_str(NOTEBOOKS[key]); run_notebook(key, p)
     return write_report(p.scale)
 
-# %% ../nbs/14_cli.ipynb #c2cfd59a
+# %% ../nbs/14_cli.ipynb #04fe7b54
 class _Group(click.Group):
     "Options that take several values: `--only fig1 tab3` is `--only fig1 --only tab3`."
     several = ("--only", "--seeds", "--set")
@@ -111,11 +110,11 @@ def reproduce_command(scale, only, dataset, seeds, device, force, dry):
     p = PaperParameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     keys = [check_choice("figure or table", k, NOTEBOOKS) for k in only] or list(DEFAULT_NOTEBOOKS.get(scale, NOTEBOOKS))
     keys = [k for k in NOTEBOOKS if k in keys]
-    if dry: return click.echo(dry_run(_configs(keys, p), p))
+    if dry: return click.echo(dry_run(_configs(keys, p), p, force))
     report = reproduce(keys, p, force)
     click.echo(f"\nreport: {os.path.relpath(report)}")
 
-# %% ../nbs/14_cli.ipynb #d39fa878
+# %% ../nbs/14_cli.ipynb #ad4de517
 def _setting(text: str) -> tuple[str, object]:
     "`key=value`, the value read as JSON where it is JSON."
     key, eq, value = text.partition("=")
@@ -128,11 +127,13 @@ def _setting(text: str) -> tuple[str, object]:
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A field of the configuration, such as variant=crate-t srr_layer=12 seed=1.")
 @_dataset
 @_device
-@click.option("--threads", type=click.IntRange(1), help="Threads of the CPU.  [default: torch's]")
+@click.option("--threads", type=click.IntRange(1), default=1, help="Threads of the CPU; records are equal bit for bit for one number of threads.")
 @click.option("--force", is_flag=True, help="Train it even if there is a record.")
 def train_command(scale, settings, dataset, device, threads, force):
     "One run of a scale's configuration, with some fields changed."
-    config = scale_config(scale, dataset, **dict(map(_setting, settings)))
+    changes = dict(map(_setting, settings))
+    if clash := {"dataset", "scale"} & changes.keys(): raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
+    config = scale_config(scale, dataset, **changes)
     record = train(config, scale, dataset if dataset and Path(dataset).expanduser().is_dir() else None, device, threads, force)
     click.echo(json.dumps(dict(id=record.id, **record.final, record=os.path.relpath(Store(scale).path(record.id))), indent=1))
 

@@ -7,8 +7,8 @@ __all__ = ['ARCHIVES', 'NAMES', 'STATISTICS', 'ImageData', 'load_digits', 'Archi
            'read_archive', 'read_parquet', 'parquet_files', 'read_folder', 'dataset_name', 'load_data', 'normalise',
            'dataset_sizes']
 
-# %% ../nbs/05_data.ipynb #69c38a8f
-import hashlib, io, os, tarfile, warnings, zlib
+# %% ../nbs/05_data.ipynb #ea42ce2e
+import hashlib, io, itertools, os, re, tarfile, warnings, zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -137,21 +137,30 @@ def read_archive(path: Path, a: Archive) -> tuple[Tensor, Tensor, Tensor, Tensor
     k = len(a.train)
     return tuple(torch.cat([p[i] for p in part]) for part in (parts[:k], parts[k:]) for i in (0, 1))
 
-# %% ../nbs/05_data.ipynb #1269983a
+# %% ../nbs/05_data.ipynb #6ee22cb0
 def _column(names: list[str], allowed: tuple[str, ...], path: Path) -> str:
     found = next((a for a in allowed if a in names), None)
     if not found: raise UserError(f"{path} has no column {' or '.join(allowed)}; its columns are {', '.join(names)}")
     return found
 
-def _decode(data: bytes, size: int | None) -> np.ndarray:  # (3, H, W) uint8
+def _decode(data: bytes) -> np.ndarray:  # (3, H, W) uint8
     "One encoded image as RGB."
-    from PIL import Image, ImageOps
-    with Image.open(io.BytesIO(data)) as im:
-        im = im.convert("RGB")
-        if size: im = ImageOps.fit(im, (size, size), Image.Resampling.BILINEAR)
-        return np.asarray(im).transpose(2, 0, 1)
+    from PIL import Image
+    with Image.open(io.BytesIO(data)) as im: return np.asarray(im.convert("RGB")).transpose(2, 0, 1)
 
-def read_parquet(path: Path, size: int | None = None) -> tuple[Tensor, Tensor]:  # images (n, 3, H, W), labels (n,)
+def _fit(image: np.ndarray, size: int) -> np.ndarray:  # (3, size, size)
+    "Resize the shorter side and crop the centre."
+    from PIL import Image, ImageOps
+    return np.asarray(ImageOps.fit(Image.fromarray(image.transpose(1, 2, 0)), (size, size), Image.Resampling.BILINEAR)).transpose(2, 0, 1)
+
+def _stack(images: list[np.ndarray], where: Path, size: int | None) -> Tensor:  # (n, 3, H, W)
+    "Images of one size as they are; of several sizes, all resized to `size`."
+    if len(shapes := {i.shape for i in images}) > 1:
+        if not size: raise UserError(f"{where} holds images of {len(shapes)} sizes; say to which one they shall be resized: load_data(..., size=...), or image_size in a run")
+        images = [_fit(i, size) for i in images]
+    return torch.from_numpy(np.stack(images))
+
+def read_parquet(path: Path) -> tuple[list[np.ndarray], list[int]]:  # images (3, H, W), labels
     "All images and labels of one parquet file, decoded."
     import pyarrow.parquet as pq, pyarrow as pa
     images, labels = [], []
@@ -161,16 +170,19 @@ def read_parquet(path: Path, size: int | None = None) -> tuple[Tensor, Tensor]: 
             label = _column(names, ("label", "fine_label", "labels"), path)
             for batch in file.iter_batches(columns=[image, label]):
                 for row in batch.to_pylist():
-                    try: images.append(_decode(row[image]["bytes"], size)); labels.append(int(row[label]))
+                    try: images.append(_decode(row[image]["bytes"])); labels.append(int(row[label]))
                     except Exception as e: raise UserError(f"{path}: row {len(labels)} is no labelled image ({type(e).__name__}); the file is damaged") from e
     except (pa.ArrowException, OSError) as e: raise UserError(f"{path} can't be read as parquet ({str(e).splitlines()[0]}); it is truncated or damaged, fetch it again") from e
     if not images: raise UserError(f"{path} holds no rows")
-    if len(shapes := {i.shape for i in images}) > 1: raise UserError(f"{path} holds images of {len(shapes)} sizes; say to which one they shall be resized (image_size)")
-    return torch.from_numpy(np.stack(images)), torch.tensor(labels)
+    return images, labels
 
 def parquet_files(folder: Path) -> dict[str, list[Path]]:  # {"train": [...], "test": [...]}, sorted
     "The parquet files of a folder by split; `validation*` or `val*` serves as test set where there is no `test*`."
     found = sorted(folder.rglob("*.parquet"))
+    for f in found:                                              # Hugging Face's shards: train-00000-of-00002.parquet
+        if m := re.search(r"-(\d+)-of-(\d+)$", f.stem):
+            stems = [f.stem[:m.start()] + f"-{i:0{len(m[1])}d}-of-{m[2]}" for i in range(int(m[2]))]
+            if absent := [s for s in stems if not (f.parent/f"{s}.parquet").is_file()]: raise UserError(f"{folder} lacks {absent[0]}.parquet ({len(absent)} of {len(stems)} parts); fetch it")
     splits = {s: [f for f in found if f.name.startswith(s)] for s in ("train", "test", "val")}
     if not splits["train"]: raise UserError(f"no train*.parquet in {folder}; a data set is digits, cifar10, cifar100 or a folder with train*.parquet and test*.parquet")
     if not (test := splits["test"] or splits["val"]): raise UserError(f"no test*.parquet (nor val*.parquet) in {folder}")
@@ -178,15 +190,14 @@ def parquet_files(folder: Path) -> dict[str, list[Path]]:  # {"train": [...], "t
 
 def read_folder(folder: Path, size: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
     "All images and labels of a folder of parquet."
-    out = []
-    for files in parquet_files(folder).values():
-        parts = [read_parquet(f, size) for f in files]
-        if len(shapes := {p[0].shape[1:] for p in parts}) > 1: raise UserError(f"{folder} holds images of {len(shapes)} sizes; say to which one they shall be resized (image_size)")
-        out += [torch.cat([p[i] for p in parts]) for i in (0, 1)]
+    splits = [[list(itertools.chain(*column)) for column in zip(*map(read_parquet, files))] for files in parquet_files(folder).values()]
+    both = _stack([*splits[0][0], *splits[1][0]], folder, size)
+    n = len(splits[0][0])
+    out = [both[:n], torch.tensor(splits[0][1]), both[n:], torch.tensor(splits[1][1])]
     if out[1].min() < 0 or out[3].min() < 0 or out[3].max() > out[1].max(): raise UserError(f"{folder}: labels must be 0, 1, ... and every test label must occur in training; are the files of one data set?")
     return tuple(out)
 
-# %% ../nbs/05_data.ipynb #bc4c62de
+# %% ../nbs/05_data.ipynb #f7053ffd
 NAMES = ("digits", *ARCHIVES)
 
 def dataset_name(spec: str) -> str:  # a name from `NAMES`, or a path to a folder
@@ -218,8 +229,8 @@ def load_data(spec: str,                        # `digits`, `cifar10`, `cifar100
     if name == "digits": return load_digits()
     if name in ARCHIVES:
         a = ARCHIVES[name]
-        path = fetch_archive(a, Path(folder) if folder else None)
-        return _as_data(name, _cached(f"{name}-{a.md5}", lambda: read_archive(path, a)), a.classes)
+        if folder: fetch_archive(a, Path(folder))                # a folder that is named is looked at, cache or not
+        return _as_data(name, _cached(f"{name}-{a.md5}", lambda: read_archive(fetch_archive(a, folder and Path(folder)), a)), a.classes)
     files = parquet_files(source := Path(spec).expanduser())
     key = hashlib.sha256(repr([size, [[_md5(f) for f in split] for split in files.values()]]).encode()).hexdigest()[:16]
     return _as_data(name, _cached(f"{name}-{key}", lambda: read_folder(source, size)))

@@ -138,7 +138,7 @@ def read_parameters(namespace: dict[str, Any],           # `globals()` of the no
     use_style()
     return model(**own)
 
-# %% ../nbs/13_figures.ipynb #c18aff7a
+# %% ../nbs/13_figures.ipynb #a959f661
 NOTEBOOKS: dict[str, str] = {                                    # what `--only` calls them -> the notebook in nbs/paper
     "fig1": "fig1_pitfalls", "fig2": "fig2_layerwise_srr", "tab2": "tab2_regularization", "tab3": "tab3_output_matrix", "claims": "claims"}
 
@@ -149,27 +149,27 @@ _PAGE = """<!doctype html>
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e8ec; --soft: #9aa5b1; --line: #39424c; --paper: #14181c; --tint: #1d2329; --link: #7db8e8 } .plot { background: #fff; border-radius: 4px } }
 * { box-sizing: border-box } body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 66rem; font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; color: var(--ink); background: var(--paper) }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem } h2 { font-size: 1.25rem; margin: 2.6rem 0 .6rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem } h3 { font-size: 1.02rem; margin: 1.8rem 0 .4rem }
-p { margin: .5rem 0; max-width: 48rem } .soft, figcaption, .cap { color: var(--soft); font-size: .9rem } a { color: var(--link) } figure { margin: 1rem 0 2rem } img { max-width: 100%; height: auto; display: block; padding: .3rem }
-.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; margin: .6rem 0 } th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line) } th { font-weight: 600; white-space: nowrap }
+p { margin: .5rem 0; max-width: 48rem } .soft, figcaption, .cap { color: var(--soft); font-size: .9rem } a { color: var(--link) } figure { margin: 1rem 0 2rem } img { max-width: 100%; height: auto; display: block; padding: .3rem } sup { line-height: 0 }
+.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; margin: .6rem 0 } th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line) } th { font-weight: 600; vertical-align: bottom } td:first-child { white-space: nowrap }
 td.v { white-space: nowrap; font-weight: 600 } .reproduced { color: #0a7a4b } .contradicted { color: #c2410c } .inconclusive { color: #8a6d00 } .not { color: var(--soft); font-weight: 400 }
 @media (prefers-color-scheme: dark) { .reproduced { color: #4cc38a } .contradicted { color: #ff8b5e } .inconclusive { color: #e2c044 } }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: .8rem 0; font-size: .92rem } dt { color: var(--soft) } dd { margin: 0 } nav { margin: 1rem 0; font-size: .92rem } nav a { margin-right: 1rem; white-space: nowrap }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: .8rem 0; font-size: .92rem } dt { color: var(--soft) } dd { margin: 0 } nav { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: 1rem 0; font-size: .92rem }
 @media (max-width: 44rem) { .claims thead { display: none } .claims tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line) } .claims td { display: block; border: 0; padding: .1rem 0 } .claims td[data-k]:not(:empty)::before { content: attr(data-k) ": "; color: var(--soft) } }
 @media print { body { max-width: none; font-size: 10.5pt; padding: 0 } nav { display: none } figure, tr { break-inside: avoid } h2 { break-after: avoid } }
 </style></head><body>
 <h1>Sparse rate reduction in transformer-like models: what reproduces</h1>
-<p>Every figure, table and verdict that <code>crate_nb</code> made at scale <b>{{ scale }}</b> from the records of this machine's store. A claim's verdict follows from its interval; the paper's own numbers stand beside ours where it prints any.</p>
+<p>Every figure, table and verdict that <code>crate_nb</code> made at scale <b>{{ scale }}</b> from trained models' records. A claim's verdict follows from its interval; the paper's own numbers stand beside ours where it prints any.</p>
 <dl>{% for k, v in facts %}<dt>{{ k }}</dt><dd>{{ v }}</dd>{% endfor %}</dl>
 <nav><a href="#claims">Verdicts</a>{% for s in sections %}<a href="#{{ s.id }}">{{ s.short }}</a>{% endfor %}</nav>
 <h2 id="claims">Verdicts</h2>
-<p class="soft">{{ tally }} <i>Measured</i> is the claim's weakest check: mean over seeds [interval]; n is the number of seeds. The claim is tested at the eps of the verdict; other eps are in the last column.</p>
+<p class="soft">{{ tally }} <i>Measured</i> is the check that decides the verdict: mean over seeds [interval], at 95 % for the claim as a whole (Bonferroni over its checks); n is the number of seeds. The claim is tested at the eps of the verdict; other eps are in the last column.</p>
 {% for label, rows in claims %}{% if claims|length > 1 %}<h3>Data: {{ label }}</h3>{% endif %}
 <div class="scroll"><table class="claims"><thead><tr><th>verdict</th><th>claim</th><th>where</th><th>measured</th><th>paper</th><th>n</th><th>other eps</th></tr></thead><tbody>
-{% for r in rows %}<tr><td class="v {{ r.verdict.split()[0] }}">{{ marks[r.verdict] }} {{ r.verdict }}</td><td>{{ r.claim }}</td><td data-k="where">{{ r.source }}</td><td data-k="measured">{{ r.measured }}</td><td data-k="paper">{{ r.paper }}</td><td data-k="n">{{ r.n or "" }}</td><td data-k="other eps">{{ r.other_eps }}</td></tr>{% endfor %}
+{% for r in rows %}<tr><td class="v {{ r.verdict.split()[0] }}">{{ marks[r.verdict] }} {{ r.verdict }}</td><td>{{ r.claim | rc }}</td><td data-k="where">{{ r.source }}</td><td data-k="measured">{{ r.measured }}</td><td data-k="paper">{{ r.paper }}</td><td data-k="n">{{ r.n or "" }}</td><td data-k="other eps">{{ r.other_eps }}</td></tr>{% endfor %}
 </tbody></table></div>{% endfor %}
 {% for s in sections %}<h2 id="{{ s.id }}">{{ s.title }}</h2><p class="soft">Notebook: <code>nbs/paper/{{ s.notebook }}.ipynb</code></p>
-{% for r in s.results %}{% if r.kind == "figure" %}<figure><h3>{{ r.title }}</h3><img class="plot" alt="{{ r.title }}" src="data:image/png;base64,{{ r.png }}"><figcaption>{{ r.caption }} Files: <code>{{ r.name }}.png</code>, <code>.pdf</code>, <code>.csv</code>.</figcaption></figure>
-{% else %}<h3>{{ r.title }}</h3><div class="scroll"><table><thead><tr>{% for c in r.columns %}<th>{{ c }}</th>{% endfor %}</tr></thead><tbody>{% for row in r.rows %}<tr>{% for v in row %}<td>{{ v }}</td>{% endfor %}</tr>{% endfor %}</tbody></table></div><p class="cap">{{ r.caption }} Files: <code>{{ r.name }}.csv</code>, <code>.md</code>.</p>{% endif %}{% endfor %}{% endfor %}
+{% for r in s.results %}{% if r.kind == "figure" %}<figure><h3>{{ r.title | rc }}</h3><img class="plot" alt="{{ r.title }}" width="{{ r.width }}" src="data:image/png;base64,{{ r.png }}"><figcaption>{{ r.caption | rc }} Files: <code>{{ r.name }}.png</code>, <code>.pdf</code>, <code>.csv</code>.</figcaption></figure>
+{% else %}<h3>{{ r.title | rc }}</h3><div class="scroll"><table><thead><tr>{% for c in r.columns %}<th>{{ c }}</th>{% endfor %}</tr></thead><tbody>{% for row in r.rows %}<tr>{% for v in row %}<td>{{ v | rc }}</td>{% endfor %}</tr>{% endfor %}</tbody></table></div><p class="cap">{{ r.caption | rc }} Files: <code>{{ r.name }}.csv</code>, <code>.md</code>.</p>{% endif %}{% endfor %}{% endfor %}
 </body></html>
 """
 
@@ -177,13 +177,15 @@ _MARKS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "≈", "no
 _TITLES = {"fig1": ("Pitfalls in the derivation (Figures 1 and 5)", "Figures 1, 5"), "fig2": ("Sparse rate reduction by layer (Figures 2 and 3)", "Figures 2, 3"),
            "tab2": ("SRR as a regulariser (Tables 2 and 6)", "Tables 2, 6"), "tab3": ("The output matrix (Table 3)", "Table 3"), "claims": ("All checks", "All checks")}
 
-# %% ../nbs/13_figures.ipynb #25853598
+# %% ../nbs/13_figures.ipynb #031de8b4
 def _results(folder: Path) -> dict[str, list[dict]]:
     "What a scale's notebooks saved, by notebook, in their order."
     found: dict[str, list[dict]] = {}
     for path in folder.glob("*.json"):
         r = json.loads(path.read_text())
-        if r["kind"] == "figure": r["png"] = base64.b64encode((folder/f"{r['name']}.png").read_bytes()).decode()
+        if r["kind"] == "figure":
+            png = (folder/f"{r['name']}.png").read_bytes()
+            r |= dict(png=base64.b64encode(png).decode(), width=round(Image.open(io.BytesIO(png)).width*0.55))
         found.setdefault(r["notebook"], []).append(r)
     return {k: sorted(v, key=lambda r: (r["index"], r["name"])) for k, v in found.items()}
 
@@ -195,17 +197,19 @@ def _facts(records: list[Record]) -> list[tuple[str, str]]:
     def names(column): return ", ".join(sorted(p[column].dropna().astype(str).unique()))
     data = ", ".join(sorted({r.config.dataset for r in records}))
     return [("data", data), ("records", f"{len(records)} trained models, {duration(p.seconds.sum())} of training in all"), ("device", names("device")), ("code", f"crate_nb {names('package')}, commit {names('commit')}; torch {names('torch')}"),
-            ("trained", f"{p.utc.min()[:10]} to {p.utc.max()[:10]}")]
+            ("trained", " to ".join(sorted({p.utc.min()[:10], p.utc.max()[:10]})))]
 
 def write_report(scale: str) -> Path:  # figures/<scale>/report.html
     "Put every figure, table and verdict of a scale on one page."
-    import jinja2
+    import jinja2, markupsafe
     folder, records = home()/"figures"/scale, list(Store(scale))
     labels = sorted({r.config.dataset for r in records}) or [dataset_label(scale)]
     claims = [(label, verdicts(scale, label).to_dict("records")) for label in labels]
     counts = pd.Series([r["verdict"] for _, rows in claims for r in rows]).value_counts()
     saved = _results(folder)
     sections = [dict(id=key, title=_TITLES[key][0], short=_TITLES[key][1], notebook=NOTEBOOKS[key], results=saved[key]) for key in NOTEBOOKS if key in saved]
-    page = jinja2.Environment(autoescape=True).from_string(_PAGE).render(scale=scale, facts=_facts(records), claims=claims, sections=sections, marks=_MARKS,
+    env = jinja2.Environment(autoescape=True)
+    env.filters["rc"] = lambda text: markupsafe.Markup(markupsafe.escape(text).replace("R^c", markupsafe.Markup("<i>R</i><sup>c</sup>")))
+    page = env.from_string(_PAGE).render(scale=scale, facts=_facts(records), claims=claims, sections=sections, marks=_MARKS,
                                                                          tally=", ".join(f"{counts[v]} {v}" for v in _MARKS if v in counts) + ".")
     return write_atomic(folder/"report.html", page)

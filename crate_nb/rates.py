@@ -90,12 +90,13 @@ def projected_coding_rate(v: Tensor,          # coordinates V_k = Z U_k (..., K,
     n, p = v.shape[-2:]
     return half_logdet_gram(v, p/(n*check_eps(eps)**2)).sum(-1)
 
-# %% ../nbs/01_rates.ipynb #12574caa
+# %% ../nbs/01_rates.ipynb #b4ece504
 def taylor_terms(z: Tensor,          # tokens (..., N, d)
                  u: Tensor,          # subspaces (K, d, p)
                  eps: float = 0.5) -> tuple[Tensor, Tensor]:  # first- and second-order term of R^c, (...) nats each
     "The terms 1/2 sum x and -1/4 sum x^2 of R^c = 1/2 sum log(1 + x), x = alpha_p lambda (eq. 5)."
-    v = project(z, u)
+    dtype = torch.promote_types(torch.promote_types(z.dtype, u.dtype), torch.float32)
+    v = project(z.to(dtype), u.to(dtype))
     n, p = v.shape[-2:]
     gram = v.mT @ v*(p/(n*check_eps(eps)**2))                    # (..., K, p, p), eigenvalues x
     first = 0.5*gram.diagonal(dim1=-2, dim2=-1).sum((-2, -1))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CHECKPOINT_SECONDS', 'data_for', 'build_model', 'learning_rate', 'make_optimizer', 'batch_loss', 'evaluate', 'probe',
-           'total_steps', 'train', 'train_all', 'estimate_seconds', 'duration']
+           'check_same_images', 'total_steps', 'train', 'train_all', 'estimate_seconds', 'duration']
 
 # %% ../nbs/08_training.ipynb #85a5d245
 import ctypes, json, math, multiprocessing, os, queue, signal, time
@@ -29,14 +29,14 @@ from .data import ImageData, NAMES, dataset_name, dataset_sizes, load_data, norm
 from .augment import augment, resize
 from .runs import Record, RunConfig, SCHEMA, Store
 
-# %% ../nbs/08_training.ipynb #2286440c
+# %% ../nbs/08_training.ipynb #4412533b
 @lru_cache(maxsize=2)
 def _load(spec: str, size: int | None) -> ImageData: return load_data(spec, size=size)
 
 def data_for(config: RunConfig,
              data: str | Path | None = None) -> ImageData:  # a folder of parquet, if the label is not that of a known set
     "The images of a run: the right set, and as many of them as the configuration says."
-    spec = str(data) if data is not None and config.dataset not in NAMES else config.dataset
+    spec = str(data) if data is not None else config.dataset
     if spec == config.dataset and spec not in NAMES: raise UserError(f"where is the data set {spec!r}? give its folder (--dataset FOLDER, or data=FOLDER)")
     if dataset_name(spec) != config.dataset: raise UserError(f"the run is on {config.dataset!r}, the folder {spec} holds {dataset_name(spec)!r}; name the folder of {config.dataset}")
     return _load(spec, config.image_size if spec not in NAMES else None).subset(config.train_size, config.test_size)
@@ -86,7 +86,7 @@ def probe(config: RunConfig, model: CRATE, x: Tensor, epoch: int) -> pd.DataFram
     off = [float((s.mT @ s - torch.eye(s.shape[1], device=s.device)).norm()/s.shape[1]**0.5) for s in sides]
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(dict(enumerate(off, 1))))
 
-# %% ../nbs/08_training.ipynb #d4aa89ea
+# %% ../nbs/08_training.ipynb #c1432c45
 CHECKPOINT_SECONDS = 20.0                                        # at most this much work is lost
 
 @dataclass
@@ -99,6 +99,7 @@ class _State:
     probe: list[dict] = field(default_factory=list)              # columns of each recorded epoch
     seconds: float = 0.0
     resumed: int = 0
+    identity: str = ""                                           # of the run: its configuration and its images
 
 def _save_checkpoint(path: Path, model, optimizer, state: _State):
     tensors = {f"model.{k}": v for k, v in model.state_dict().items()}
@@ -119,7 +120,13 @@ def _load_checkpoint(path: Path, model, optimizer, device) -> _State:
     state.resumed += 1
     return state
 
-# %% ../nbs/08_training.ipynb #90ef4698
+def _checkpoint_identity(path: Path) -> str | None:  # None: no checkpoint
+    if not path.is_file(): return None
+    try:
+        with safe_open(path, "pt") as f: return json.loads(f.metadata()["state"])["identity"]
+    except Exception as e: raise UserError(f"checkpoint {path} can't be read ({type(e).__name__}); delete it and the run starts anew") from e
+
+# %% ../nbs/08_training.ipynb #d4adb996
 class _Loop:
     "One run on one device, from wherever its checkpoint is to its record."
     def __init__(self, config: RunConfig, data: ImageData, device: torch.device, work: Path, report: Callable, checkpoint_seconds: float):
@@ -127,7 +134,7 @@ class _Loop:
         self.x, self.y, self.xt, self.yt = (t.to(device) for t in (data.x_train, data.y_train, data.x_test, data.y_test))
         self.model = build_model(config, data.channels, data.classes).to(device)
         self.optimizer = make_optimizer(config, self.model)
-        self.state = _load_checkpoint(self.path, self.model, self.optimizer, device) if self.path.is_file() else _State()
+        self.state = _load_checkpoint(self.path, self.model, self.optimizer, device) if self.path.is_file() else _State(identity=f"{config.id} {data.digest}")
         self.steps = math.ceil(len(self.x)/config.batch_size)    # of an epoch
         self.clock = self.saved = time.monotonic()
 
@@ -141,6 +148,7 @@ class _Loop:
                 self._step(order[(s.step - 1)*c.batch_size:s.step*c.batch_size])
                 self._checkpoint()
             self._end_epoch()
+            self._checkpoint()
         self._checkpoint(final=True)
         return s
 
@@ -156,8 +164,9 @@ class _Loop:
         self.model.train()
         for group in self.optimizer.param_groups: group["lr"] = learning_rate(c, step, c.epochs*self.steps)
         self.optimizer.zero_grad()
-        loss, logits, parts = batch_loss(c, self.model, x, y, step)
-        if not math.isfinite(loss.item()): raise UserError(self._where(x, loss.item()))
+        try: loss, logits, parts = batch_loss(c, self.model, x, y, step)
+        except UserError as e: raise UserError(self._where(x, str(e))) from None       # a rate of tokens that are not finite
+        if not math.isfinite(loss.item()): raise UserError(self._where(x, f"the loss is {loss.item()}"))
         loss.backward()
         self.optimizer.step()
         ce, srr = parts.tolist()
@@ -166,18 +175,19 @@ class _Loop:
         self.report(1, dict(loss=ce, accuracy=100*correct/len(x)))
 
     @torch.no_grad()
-    def _where(self, x: Tensor, loss: float) -> str:
-        "What to say of a loss that is not finite: when, and in which layer it began."
+    def _where(self, x: Tensor, what: str) -> str:
+        "What to say of numbers that are not finite: when, and in which layer it began."
         bad_weight = next((n for n, p in self.model.named_parameters() if not p.isfinite().all()), None)
         zs = self.model(x, return_layers=True)[1]
         layer = next((f"layer {l}" for l, z in enumerate(zs) if not z.isfinite().all()), "the head")
         cause = f"the weights {bad_weight} are not finite" if bad_weight else f"first in {layer}"
-        return f"run {self.config.id}: the loss is {loss} at epoch {self.state.epoch + 1}, step {self.state.step} of {self.steps} ({cause}); try a lower lr than {self.config.lr:g}"
+        return f"run {self.config.id}: {what} at epoch {self.state.epoch + 1}, step {self.state.step} of {self.steps} ({cause}); try a lower lr than {self.config.lr:g}"
 
     def _end_epoch(self):
         s, n = self.state, len(self.x)
         ce, srr, correct = (t/n for t in s.sums)
         test_loss, test_accuracy = evaluate(self.model, self.xt, self.yt)
+        if not math.isfinite(test_loss): raise UserError(self._where(normalise(resize(self.xt[:256], self.config.image_size)), f"the test loss is {test_loss}"))
         row = dict(epoch=s.epoch + 1, train_loss=ce, train_accuracy=100*correct, test_loss=test_loss, test_accuracy=test_accuracy)
         s.history.append(row | ({"srr": srr} if self.config.srr_layer is not None else {}))
         s.epoch, s.step, s.sums = s.epoch + 1, 0, [0.0]*3
@@ -185,8 +195,9 @@ class _Loop:
 
     def _probe(self):
         last = self.state.epoch == self.config.epochs or (self.state.history and self._finished())
-        if self.state.epoch in self.config.probe_epochs or last and self.config.probe_epochs:
-            self.state.probe.append(probe(self.config, self.model, self.x, self.state.epoch).to_dict("list"))
+        if self.state.epoch not in self.config.probe_epochs and not (last and self.config.probe_epochs): return
+        try: self.state.probe.append(probe(self.config, self.model, self.x, self.state.epoch).to_dict("list"))
+        except UserError as e: raise UserError(self._where(normalise(resize(self.x[:100], self.config.image_size)), str(e))) from None
 
     def _checkpoint(self, final: bool = False):
         now = time.monotonic()
@@ -194,7 +205,7 @@ class _Loop:
         self.state.seconds, self.clock, self.saved = self.state.seconds + now - self.clock, now, now
         if not final: _save_checkpoint(self.path, self.model, self.optimizer, self.state)
 
-# %% ../nbs/08_training.ipynb #a2180647
+# %% ../nbs/08_training.ipynb #6ff42849
 def _make_record(loop: _Loop, data: ImageData) -> Record:
     c, s = loop.config, loop.state
     train_loss, train_accuracy = evaluate(loop.model, loop.x, loop.y)
@@ -216,6 +227,11 @@ def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
             bar.set_postfix({k: f"{v:.2f}" for k, v in mean.items()}, refresh=False); bar.update(steps)
         yield report
 
+def check_same_images(store: Store, images: ImageData):
+    "Refuse images that are not those which the records under their label were trained on."
+    other = next((r for r in store if r.config.dataset == images.name and r.provenance.get("data_digest") != images.digest), None)
+    if other: raise UserError(f"record {other.id} was trained on other images that are called {images.name!r} too; give the folder another name")
+
 def total_steps(config: RunConfig, images: int) -> int:
     "Optimisation steps of a whole run."
     return config.epochs*math.ceil(images/config.batch_size)
@@ -224,17 +240,24 @@ def train(config: RunConfig,
           scale: str = "quick",              # whose records it joins
           data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
           device: str = "auto",
-          threads: int | None = None,        # of the CPU; None leaves torch's setting
-          force: bool = False,               # train it even if there is a record
+          threads: int = 1,                  # of the CPU; rounding depends on it, so a record is bit for bit the same for one number of threads
+          force: bool = False,               # train it even if there is a record; the record is replaced when the new one is complete
           progress: bool = True, report: Callable | None = None,
           checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Record:
     "The record of `config`: the stored one, or a new one by training (resumed from a checkpoint if there is one)."
-    store = Store(scale)
-    if not force and (record := store.get(config)): return record
-    dev, images = pick_device(device), data_for(config, data)
-    if threads: torch.set_num_threads(threads)
+    store, dev = Store(scale), pick_device(device)
+    record = None if force else store.get(config)
+    if record and data is None: return record
+    images = data_for(config, data)
+    check_same_images(store, images)
+    if record: return record
+    git_commit()                                                 # the code that runs is that of now, not of the end
+    torch.set_num_threads(threads)
     with store.lock(config.id) as work, torch.random.fork_rng(devices=[dev] if dev.type == "cuda" else []):
         if not force and (record := store.get(config)): return record
+        for left in work.glob(".checkpoint*"): left.unlink()     # of a process that was killed while it wrote
+        if (found := _checkpoint_identity(work/"checkpoint.safetensors")) not in (None, f"{config.id} {images.digest}"):
+            raise UserError(f"checkpoint {work/'checkpoint.safetensors'} is of another run or of other images; delete it and the run starts anew")
         with _bar(config, total_steps(config, len(images.x_train)), progress and report is None) as bar:
             loop = _Loop(config, images, dev, work, report or bar, checkpoint_seconds)
             loop.run()
@@ -242,7 +265,7 @@ def train(config: RunConfig,
         loop.path.unlink(missing_ok=True)
     return record
 
-# %% ../nbs/08_training.ipynb #aad55734
+# %% ../nbs/08_training.ipynb #ca8cf090
 _queue = None                                                    # of a worker: where it reports progress
 
 def _start_worker(reports):
@@ -262,6 +285,7 @@ def _work(config: RunConfig, kw: dict) -> str | None:  # why it failed, or None
             _queue.put((pending[0], values)); pending[0], last[0] = 0, time.monotonic()
     try: train(config, report=report, **kw)
     except UserError as e: return str(e)
+    except Exception as e: return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"   # such as out of memory: the other runs go on
     _queue.put((pending[0], {}))
 
 def _watch(futures, reports, bar):
@@ -275,14 +299,16 @@ def _watch(futures, reports, bar):
 def train_all(configs: Sequence[RunConfig],
               scale: str = "quick", data: str | Path | None = None, device: str = "auto",
               workers: int | None = None,        # processes; default: one per core on the CPU, one on a GPU
+              force: bool = False,               # train again what is recorded; each record is replaced when the new one is complete
               progress: bool = True) -> list[Record]:  # in the order of `configs`
     "The records of all `configs`; those that are missing are trained, several at a time."
     store, dev = Store(scale), pick_device(device)
-    missing = list({c.id: c for c in configs if c not in store}.values())
+    missing = list({c.id: c for c in configs if force or c not in store}.values())
+    if configs and (missing or data is not None): check_same_images(store, data_for(configs[0], data))   # an unreadable data set fails here, before any work
     if missing:
-        images = len(data_for(missing[0], data).x_train)         # an unreadable data set fails here, before any work
+        images = len(data_for(missing[0], data).x_train)
         workers = min(len(missing), workers or (len(os.sched_getaffinity(0)) if dev.type == "cpu" else 1))
-        kw = dict(scale=scale, data=data, device=str(dev), threads=max(1, len(os.sched_getaffinity(0))//workers))
+        kw = dict(scale=scale, data=data, device=str(dev), force=force)
         with multiprocessing.get_context("spawn").Manager() as manager, tqdm(total=sum(total_steps(c, images) for c in missing), unit="step", desc=f"{len(missing)} runs", disable=not progress) as bar:
             reports = manager.Queue()
             pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker, (reports,))
