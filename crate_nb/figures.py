@@ -138,7 +138,7 @@ def read_parameters(namespace: dict[str, Any],           # `globals()` of the no
     use_style()
     return model(**own)
 
-# %% ../nbs/13_figures.ipynb #a959f661
+# %% ../nbs/13_figures.ipynb #7f64a495
 NOTEBOOKS: dict[str, str] = {                                    # what `--only` calls them -> the notebook in nbs/paper
     "fig1": "fig1_pitfalls", "fig2": "fig2_layerwise_srr", "tab2": "tab2_regularization", "tab3": "tab3_output_matrix", "claims": "claims"}
 
@@ -154,7 +154,7 @@ p { margin: .5rem 0; max-width: 48rem } .soft, figcaption, .cap { color: var(--s
 td.v { white-space: nowrap; font-weight: 600 } .reproduced { color: #0a7a4b } .contradicted { color: #c2410c } .inconclusive { color: #8a6d00 } .not { color: var(--soft); font-weight: 400 }
 @media (prefers-color-scheme: dark) { .reproduced { color: #4cc38a } .contradicted { color: #ff8b5e } .inconclusive { color: #e2c044 } }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: .8rem 0; font-size: .92rem } dt { color: var(--soft) } dd { margin: 0 } nav { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: 1rem 0; font-size: .92rem }
-@media (max-width: 44rem) { .claims thead { display: none } .claims tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line) } .claims td { display: block; border: 0; padding: .1rem 0 } .claims td[data-k]:not(:empty)::before { content: attr(data-k) ": "; color: var(--soft) } }
+@media (max-width: 44rem) { img.wide { min-width: 44rem } .claims thead { display: none } .claims tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line) } .claims td { display: block; border: 0; padding: .1rem 0 } .claims td[data-k]:not(:empty)::before { content: attr(data-k) ": "; color: var(--soft) } }
 @media print { body { max-width: none; font-size: 10.5pt; padding: 0 } nav { display: none } figure, tr { break-inside: avoid } h2 { break-after: avoid } }
 </style></head><body>
 <h1>Sparse rate reduction in transformer-like models: what reproduces</h1>
@@ -168,7 +168,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; ma
 {% for r in rows %}<tr><td class="v {{ r.verdict.split()[0] }}">{{ marks[r.verdict] }} {{ r.verdict }}</td><td>{{ r.claim | rc }}</td><td data-k="where">{{ r.source }}</td><td data-k="measured">{{ r.measured }}</td><td data-k="paper">{{ r.paper }}</td><td data-k="n">{{ r.n or "" }}</td><td data-k="other eps">{{ r.other_eps }}</td></tr>{% endfor %}
 </tbody></table></div>{% endfor %}
 {% for s in sections %}<h2 id="{{ s.id }}">{{ s.title }}</h2><p class="soft">Notebook: <code>nbs/paper/{{ s.notebook }}.ipynb</code></p>
-{% for r in s.results %}{% if r.kind == "figure" %}<figure><h3>{{ r.title | rc }}</h3><img class="plot" alt="{{ r.title }}" width="{{ r.width }}" src="data:image/png;base64,{{ r.png }}"><figcaption>{{ r.caption | rc }} Files: <code>{{ r.name }}.png</code>, <code>.pdf</code>, <code>.csv</code>.</figcaption></figure>
+{% for r in s.results %}{% if r.kind == "figure" %}<figure><h3>{{ r.title | rc }}</h3><div class="scroll"><img class="plot{{ " wide" if r.width > 700 }}" alt="{{ r.title }}" width="{{ r.width }}" src="data:image/png;base64,{{ r.png }}"></div><figcaption>{{ r.caption | rc }} Files: <code>{{ r.name }}.png</code>, <code>.pdf</code>, <code>.csv</code>.</figcaption></figure>
 {% else %}<h3>{{ r.title | rc }}</h3><div class="scroll"><table><thead><tr>{% for c in r.columns %}<th>{{ c }}</th>{% endfor %}</tr></thead><tbody>{% for row in r.rows %}<tr>{% for v in row %}<td>{{ v | rc }}</td>{% endfor %}</tr>{% endfor %}</tbody></table></div><p class="cap">{{ r.caption | rc }} Files: <code>{{ r.name }}.csv</code>, <code>.md</code>.</p>{% endif %}{% endfor %}{% endfor %}
 </body></html>
 """

@@ -1,0 +1,9 @@
+"""git's clean filter for notebooks: standard input to standard output, as nbdev_clean leaves a file (whose own --stdin fails in nbdev 2.4.14)."""
+import json, sys
+from execnb.nbio import dict2nb, nb2str
+from nbdev.clean import clean_nb
+from nbdev.config import get_config
+
+nb = dict2nb(json.load(sys.stdin))
+clean_nb(nb, allowed_cell_metadata_keys=get_config().allowed_cell_metadata_keys.split())
+sys.stdout.write(nb2str(nb))
