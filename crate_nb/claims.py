@@ -7,7 +7,7 @@ __all__ = ['ORDER', 'TOY_SEEDS', 'PAPER_SIGN', 'UNIT', 'GAUSSIAN', 'Statistic', 
            'printed_accuracy', 'Interval', 'interval', 'Evidence', 'Check', 'turning_layer', 'toy_runs', 'Claim',
            'verdict_of', 'assess', 'verdicts']
 
-# %% ../nbs/12_claims.ipynb #2bdedde9
+# %% ../nbs/12_claims.ipynb #c1ed30e6
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from functools import lru_cache
 import pandas as pd
 from scipy import stats
 from .core import UserError, check_choice, generator, project_root
-from .operators import RULES, toy_trajectory
+from .operators import toy_trajectory
 from .models import VARIANTS
-from .runs import FOUR, REGULARISED, Record, RunConfig, Store, plan, training_name
+from .runs import FOUR, Record, Store, plan, training_name
 
 # %% ../nbs/12_claims.ipynb #8fdf9551
 @lru_cache

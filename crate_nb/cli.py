@@ -6,7 +6,7 @@
 __all__ = ['PARAMETERS', 'DEFAULT_NOTEBOOKS', 'run_notebook', 'dry_run', 'reproduce', 'cli', 'reproduce_command', 'train_command',
            'claims_command', 'data_command', 'runs_group', 'runs_list', 'runs_show', 'main']
 
-# %% ../nbs/14_cli.ipynb #85c31cf5
+# %% ../nbs/14_cli.ipynb #e2ddd947
 import json, os, sys, tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from .core import UserError, check_choice, home, pick_device, project_root, writ
 from .data import load_data
 from .runs import EXPERIMENTS, RunConfig, SCALES, Store, plan, scale_config, training_name
 from .training import duration, estimate_seconds, train, train_all
-from .claims import VERDICTS, verdicts
+from .claims import verdicts
 from .figures import NOTEBOOKS, PaperParameters, write_report
 
 # %% ../nbs/14_cli.ipynb #141b9d0c
@@ -114,7 +114,7 @@ def reproduce_command(scale, only, dataset, seeds, device, force, dry):
     report = reproduce(keys, p, force)
     click.echo(f"\nreport: {os.path.relpath(report)}")
 
-# %% ../nbs/14_cli.ipynb #ad4de517
+# %% ../nbs/14_cli.ipynb #02e7b6bb
 def _setting(text: str) -> tuple[str, object]:
     "`key=value`, the value read as JSON where it is JSON."
     key, eq, value = text.partition("=")
@@ -157,6 +157,7 @@ def data_command(name, folder):
         click.echo(f"{d.name} {split}: {len(x):,} images of {x.shape[1]} x {x.shape[2]} x {x.shape[3]} (uint8), {d.classes} classes of {per_class.min()} to {per_class.max()} images")
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
+# %% ../nbs/14_cli.ipynb #9a4195ee
 @cli.group("runs", cls=click.Group)
 def runs_group():
     "List and show the records of a scale."

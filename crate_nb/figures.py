@@ -6,7 +6,7 @@
 __all__ = ['COLORS', 'MARKERS', 'P', 'NOTEBOOKS', 'use_style', 'epoch_color', 'save_figure', 'save_table', 'plus_minus',
            'setting', 'stem', 'ReadParameters', 'PaperParameters', 'read_parameters', 'write_report']
 
-# %% ../nbs/13_figures.ipynb #861ead5e
+# %% ../nbs/13_figures.ipynb #f3f14730
 import base64, io, itertools, json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,8 +15,7 @@ import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seab
 from PIL import Image
 from . import __version__
 from .core import UserError, check_choice, home, pick_device, write_atomic
-from .models import VARIANTS
-from .runs import EXPERIMENTS, SCALES, Record, RunConfig, Store, Strict, dataset_label, plan
+from .runs import SCALES, Record, RunConfig, Store, Strict, dataset_label, plan
 from .training import duration, train_all
 from .claims import Interval, verdicts
 

@@ -6,13 +6,13 @@
 __all__ = ['VARIANTS', 'SIZES', 'Variant', 'Layer', 'patchify', 'CRATE', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large',
            'count_parameters', 'predict_parameters', 'check_variant', 'load_official', 'load_weights']
 
-# %% ../nbs/03_models.ipynb #827b098c
+# %% ../nbs/03_models.ipynb #4ea61689
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from .core import UserError, check_choice
-from .operators import OUTPUT_MAPS, ista, mssa
+from .operators import ista, mssa
 
 # %% ../nbs/03_models.ipynb #461b7e57
 def _learned(dim: int) -> dict[str, Tensor]:

@@ -205,7 +205,7 @@ class _Loop:
         self.state.seconds, self.clock, self.saved = self.state.seconds + now - self.clock, now, now
         if not final: _save_checkpoint(self.path, self.model, self.optimizer, self.state)
 
-# %% ../nbs/08_training.ipynb #6ff42849
+# %% ../nbs/08_training.ipynb #d4ec449a
 def _make_record(loop: _Loop, data: ImageData) -> Record:
     c, s = loop.config, loop.state
     train_loss, train_accuracy = evaluate(loop.model, loop.x, loop.y)
@@ -256,7 +256,7 @@ def train(config: RunConfig,
     with store.lock(config.id) as work, torch.random.fork_rng(devices=[dev] if dev.type == "cuda" else []):
         if not force and (record := store.get(config)): return record
         for left in work.glob(".checkpoint*"): left.unlink()     # of a process that was killed while it wrote
-        if (found := _checkpoint_identity(work/"checkpoint.safetensors")) not in (None, f"{config.id} {images.digest}"):
+        if _checkpoint_identity(work/"checkpoint.safetensors") not in (None, f"{config.id} {images.digest}"):
             raise UserError(f"checkpoint {work/'checkpoint.safetensors'} is of another run or of other images; delete it and the run starts anew")
         with _bar(config, total_steps(config, len(images.x_train)), progress and report is None) as bar:
             loop = _Loop(config, images, dev, work, report or bar, checkpoint_seconds)
