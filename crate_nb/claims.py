@@ -56,7 +56,7 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
     half = float(stats.t.ppf(0.5 + level/2, len(x) - 1)*x.std()/len(x)**0.5)
     return Interval(len(x), x.mean(), x.std(), x.mean() - half, x.mean() + half)
 
-# %% ../nbs/12_claims.ipynb #5955bf3a
+# %% ../nbs/12_claims.ipynb #0d5364e2
 class Evidence:
     "The records of a scale and data set, and what is asked of them."
     def __init__(self, scale: str, dataset: str | None = None):
@@ -69,15 +69,10 @@ class Evidence:
         wanted = {c for c in plan(experiment, self.scale, self.dataset, [0])}
         return [r for r in self._records if r.config.but(seed=0) in wanted]
 
-    def accuracies(self, experiment: str) -> pd.DataFrame:
-        "Test accuracy (%): one row per run, with variant, training and seed."
-        return pd.DataFrame([dict(id=r.id, variant=r.config.variant, training=training_name(r.config), seed=r.config.seed, accuracy=r.final["test_accuracy"], parameters=r.final["parameters"],
-                                  seconds=r.provenance["seconds"], device=r.provenance["device"]) for r in self.records(experiment)],
-                            columns=["id", "variant", "training", "seed", "accuracy", "parameters", "seconds", "device"])
-
     def by_seed(self, experiment: str) -> pd.DataFrame:
         "Test accuracy (%): seeds down, (variant, training) across."
-        return self.accuracies(experiment).pivot(index="seed", columns=["variant", "training"], values="accuracy")
+        rows = [(r.config.seed, r.config.variant, training_name(r.config), r.final["test_accuracy"]) for r in self.records(experiment)]
+        return pd.DataFrame(rows, columns=["seed", "variant", "training", "accuracy"]).pivot(index="seed", columns=["variant", "training"], values="accuracy")
 
     def probes(self, experiment: str = "fig2") -> pd.DataFrame:
         "Layer-wise SRR: one row per run, epoch, eps and layer."

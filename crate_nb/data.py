@@ -197,7 +197,7 @@ def read_folder(folder: Path, size: int | None = None) -> tuple[Tensor, Tensor, 
     if out[1].min() < 0 or out[3].min() < 0 or out[3].max() > out[1].max(): raise UserError(f"{folder}: labels must be 0, 1, ... and every test label must occur in training; are the files of one data set?")
     return tuple(out)
 
-# %% ../nbs/05_data.ipynb #f7053ffd
+# %% ../nbs/05_data.ipynb #7ef0cd26
 NAMES = ("digits", *ARCHIVES)
 
 def dataset_name(spec: str) -> str:  # a name from `NAMES`, or a path to a folder
@@ -229,8 +229,8 @@ def load_data(spec: str,                        # `digits`, `cifar10`, `cifar100
     if name == "digits": return load_digits()
     if name in ARCHIVES:
         a = ARCHIVES[name]
-        if folder: fetch_archive(a, Path(folder))                # a folder that is named is looked at, cache or not
-        return _as_data(name, _cached(f"{name}-{a.md5}", lambda: read_archive(fetch_archive(a, folder and Path(folder)), a)), a.classes)
+        path = fetch_archive(a, Path(folder)) if folder else None  # a folder that is named is looked at, cache or not
+        return _as_data(name, _cached(f"{name}-{a.md5}", lambda: read_archive(path or fetch_archive(a), a)), a.classes)
     files = parquet_files(source := Path(spec).expanduser())
     key = hashlib.sha256(repr([size, [[_md5(f) for f in split] for split in files.values()]]).encode()).hexdigest()[:16]
     return _as_data(name, _cached(f"{name}-{key}", lambda: read_folder(source, size)))

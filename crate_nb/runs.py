@@ -6,7 +6,7 @@
 __all__ = ['Positive', 'SCHEMA', 'SCALES', 'REGULARISED', 'FOUR', 'EXPERIMENTS', 'one_line', 'Strict', 'RunConfig', 'Record',
            'read_record', 'Store', 'dataset_label', 'scale_config', 'training_name', 'plan']
 
-# %% ../nbs/07_runs.ipynb #10ca8fcb
+# %% ../nbs/07_runs.ipynb #80b5d0c9
 import fcntl, hashlib, json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pandas as pd, pydantic
 from .core import UserError, check_choice, home, write_atomic
 from .data import NAMES, dataset_name
-from .models import SIZES, VARIANTS
+from .models import SIZES, VARIANTS, check_sizes
 
 # %% ../nbs/07_runs.ipynb #59fcf391
 def one_line(e: pydantic.ValidationError, what: str) -> str:
@@ -38,7 +38,7 @@ class Strict(pydantic.BaseModel):
             unknown = e.errors()[0]["type"] == "extra_forbidden"
             raise UserError(one_line(e, "parameter") + (f"; allowed: {', '.join(type(self).model_fields)}" if unknown else "")) from None
 
-# %% ../nbs/07_runs.ipynb #4b47560d
+# %% ../nbs/07_runs.ipynb #89de1d90
 Positive = pydantic.PositiveInt
 
 class RunConfig(Strict):
@@ -84,8 +84,7 @@ class RunConfig(Strict):
     @pydantic.model_validator(mode="after")
     def _consistent(self):
         check_choice("variant", self.variant, VARIANTS)
-        if self.image_size % self.patch_size: raise UserError(f"patches of {self.patch_size} pixels do not tile an image of {self.image_size}; choose a patch_size that divides image_size")
-        if self.dim % self.heads: raise UserError(f"{self.heads} heads do not divide a width of {self.dim}; choose heads so that dim / heads is whole")
+        check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
         if self.crop and not 0 < self.crop[0] <= self.crop[1] <= 1: raise UserError(f"crop {self.crop} is no range of areas; give two numbers with 0 < low <= high <= 1")
         if isinstance(self.srr_layer, int) and self.srr_layer > self.depth: raise UserError(f"srr_layer {self.srr_layer} of a model with {self.depth} layers; allowed: 1 to {self.depth}, random or None")
         if list(self.probe_epochs) != sorted({e for e in self.probe_epochs if e <= self.epochs}): raise UserError(f"probe_epochs {self.probe_epochs}: give epochs from 0 to {self.epochs} in rising order")

@@ -86,7 +86,7 @@ def probe(config: RunConfig, model: CRATE, x: Tensor, epoch: int) -> pd.DataFram
     off = [float((s.mT @ s - torch.eye(s.shape[1], device=s.device)).norm()/s.shape[1]**0.5) for s in sides]
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(dict(enumerate(off, 1))))
 
-# %% ../nbs/08_training.ipynb #c1432c45
+# %% ../nbs/08_training.ipynb #e4ab3f17
 CHECKPOINT_SECONDS = 20.0                                        # at most this much work is lost
 
 @dataclass
@@ -107,11 +107,13 @@ def _save_checkpoint(path: Path, model, optimizer, state: _State):
     tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
     write_atomic(path, save(tensors, metadata={"state": json.dumps(vars(state))}))
 
-def _load_checkpoint(path: Path, model, optimizer, device) -> _State:
+def _load_checkpoint(path: Path, identity: str, model, optimizer, device) -> _State:
+    "Put a checkpoint into model and optimiser; a `UserError` if it is damaged, or of another run than `identity`."
     try:
         with safe_open(path, "pt", device=str(device)) as f:
             tensors, state = {k: f.get_tensor(k) for k in f.keys()}, _State(**json.loads(f.metadata()["state"]))
     except Exception as e: raise UserError(f"checkpoint {path} can't be read ({type(e).__name__}); delete it and the run starts anew") from e
+    if state.identity != identity: raise UserError(f"checkpoint {path} is of another run or of other images; delete it and the run starts anew")
     load_weights(model, {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")})
     entries: dict[int, dict] = {}
     for k, v in tensors.items():
@@ -120,13 +122,7 @@ def _load_checkpoint(path: Path, model, optimizer, device) -> _State:
     state.resumed += 1
     return state
 
-def _checkpoint_identity(path: Path) -> str | None:  # None: no checkpoint
-    if not path.is_file(): return None
-    try:
-        with safe_open(path, "pt") as f: return json.loads(f.metadata()["state"])["identity"]
-    except Exception as e: raise UserError(f"checkpoint {path} can't be read ({type(e).__name__}); delete it and the run starts anew") from e
-
-# %% ../nbs/08_training.ipynb #d4adb996
+# %% ../nbs/08_training.ipynb #d4299733
 class _Loop:
     "One run on one device, from wherever its checkpoint is to its record."
     def __init__(self, config: RunConfig, data: ImageData, device: torch.device, work: Path, report: Callable, checkpoint_seconds: float):
@@ -134,7 +130,8 @@ class _Loop:
         self.x, self.y, self.xt, self.yt = (t.to(device) for t in (data.x_train, data.y_train, data.x_test, data.y_test))
         self.model = build_model(config, data.channels, data.classes).to(device)
         self.optimizer = make_optimizer(config, self.model)
-        self.state = _load_checkpoint(self.path, self.model, self.optimizer, device) if self.path.is_file() else _State(identity=f"{config.id} {data.digest}")
+        identity = f"{config.id} {data.digest}"
+        self.state = _load_checkpoint(self.path, identity, self.model, self.optimizer, device) if self.path.is_file() else _State(identity=identity)
         self.steps = math.ceil(len(self.x)/config.batch_size)    # of an epoch
         self.clock = self.saved = time.monotonic()
 
@@ -149,7 +146,7 @@ class _Loop:
                 self._checkpoint()
             self._end_epoch()
             self._checkpoint()
-        self._checkpoint(final=True)
+        self._tick()
         return s
 
     def _finished(self) -> bool:
@@ -194,18 +191,20 @@ class _Loop:
         self._probe()
 
     def _probe(self):
-        last = self.state.epoch == self.config.epochs or (self.state.history and self._finished())
-        if self.state.epoch not in self.config.probe_epochs and not (last and self.config.probe_epochs): return
+        if self.state.epoch not in self.config.probe_epochs and not (self.config.probe_epochs and self._finished()): return
         try: self.state.probe.append(probe(self.config, self.model, self.x, self.state.epoch).to_dict("list"))
         except UserError as e: raise UserError(self._where(normalise(resize(self.x[:100], self.config.image_size)), str(e))) from None
 
-    def _checkpoint(self, final: bool = False):
+    def _tick(self):
         now = time.monotonic()
-        if now - self.saved < self.every and not final: return
-        self.state.seconds, self.clock, self.saved = self.state.seconds + now - self.clock, now, now
-        if not final: _save_checkpoint(self.path, self.model, self.optimizer, self.state)
+        self.state.seconds, self.clock = self.state.seconds + now - self.clock, now
 
-# %% ../nbs/08_training.ipynb #d4ec449a
+    def _checkpoint(self):
+        if time.monotonic() - self.saved < self.every: return
+        self._tick(); self.saved = self.clock
+        _save_checkpoint(self.path, self.model, self.optimizer, self.state)
+
+# %% ../nbs/08_training.ipynb #94dbd9b3
 def _make_record(loop: _Loop, data: ImageData) -> Record:
     c, s = loop.config, loop.state
     train_loss, train_accuracy = evaluate(loop.model, loop.x, loop.y)
@@ -256,8 +255,6 @@ def train(config: RunConfig,
     with store.lock(config.id) as work, torch.random.fork_rng(devices=[dev] if dev.type == "cuda" else []):
         if not force and (record := store.get(config)): return record
         for left in work.glob(".checkpoint*"): left.unlink()     # of a process that was killed while it wrote
-        if _checkpoint_identity(work/"checkpoint.safetensors") not in (None, f"{config.id} {images.digest}"):
-            raise UserError(f"checkpoint {work/'checkpoint.safetensors'} is of another run or of other images; delete it and the run starts anew")
         with _bar(config, total_steps(config, len(images.x_train)), progress and report is None) as bar:
             loop = _Loop(config, images, dev, work, report or bar, checkpoint_seconds)
             loop.run()
@@ -324,7 +321,7 @@ def train_all(configs: Sequence[RunConfig],
         if failed: raise UserError(f"{len(failed)} of {len(missing)} runs failed, the others are recorded; the first: {failed[0][1]}")
     return [store.get(c) for c in configs]
 
-# %% ../nbs/08_training.ipynb #46f66512
+# %% ../nbs/08_training.ipynb #82366153
 @lru_cache(maxsize=64)
 def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> float:
     "Training seconds for one image, from two timed steps after one to warm up; one thread on the CPU, as in `train_all`."
@@ -345,7 +342,7 @@ def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> floa
 def estimate_seconds(config: RunConfig, data: str | Path | None = None, device: str = "auto") -> float:
     "About how long one run takes on this machine, alone on one core or on the GPU."
     known = config.dataset in NAMES or data is not None
-    train_size, test_size = dataset_sizes(str(data) if data is not None and config.dataset not in NAMES else config.dataset) if known else (50_000, 10_000)
+    train_size, test_size = dataset_sizes(config.dataset if data is None else str(data)) if known else (50_000, 10_000)
     train_size, test_size = config.train_size or train_size, config.test_size or test_size
     kind = config.but(seed=0, epochs=1, probe_epochs=(), srr_layer=config.srr_layer and 1)
     forward = test_size*config.epochs + train_size + 2*config.probe_size*len(config.probe_epochs)*len(config.probe_eps)
