@@ -35,7 +35,7 @@ def sparse_rate_reduction(z: Tensor,          # tokens (..., N, d)
     return subspace_rate - rate + lam*size
 
 # %% ../nbs/04_srr.ipynb #cee4113f
-TERMS = ("rate", "subspace_rate", "l0", "srr")                   # columns of a probe, each with its standard deviation `<term>_std`
+TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")                 # columns of a probe, each with its standard deviation `<term>_std`
 
 class _Moments:
     "Mean and standard deviation over samples, updated batch by batch (Chan's rule; float64)."
@@ -66,9 +66,9 @@ def layerwise_srr(model: nn.Module,          # a `CRATE`, or any model with `.la
     mean, std = (pd.DataFrame(t.cpu().numpy(), index, TERMS) for t in (moments.mean, moments.std()))
     return mean.join(std.add_suffix("_std")).reset_index().assign(samples=moments.n)
 
-def _all_terms(z, u, eps, lam):  # (B, 4), in the order of TERMS
+def _all_terms(z, u, eps, lam):  # (B, 5), in the order of TERMS
     rate, subspace_rate, l0 = srr_terms(z, u, eps)
-    return torch.stack([rate, subspace_rate, l0, subspace_rate - rate + lam*l0], -1)
+    return torch.stack([rate, subspace_rate, l0, SPARSITY["l1"](z), subspace_rate - rate + lam*l0], -1)
 
 # %% ../nbs/04_srr.ipynb #cf973fc7
 def layer_srr(layer: Callable[[Tensor], Tensor],  # f^l, with its subspaces as `layer.u` (K, d, p)

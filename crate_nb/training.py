@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CHECKPOINT_SECONDS', 'data_for', 'build_model', 'learning_rate', 'make_optimizer', 'batch_loss', 'evaluate', 'probe',
-           'check_same_images', 'total_steps', 'train', 'train_all', 'estimate_seconds', 'duration']
+           'check_same_images', 'total_steps', 'train', 'trained_model', 'train_all', 'estimate_seconds', 'duration']
 
 # %% ../nbs/08_training.ipynb #85a5d245
 import ctypes, json, math, multiprocessing, os, queue, signal, time
@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 import pandas as pd, torch, torch.nn.functional as F
 from safetensors import safe_open
-from safetensors.torch import save
+from safetensors.torch import load_file, save
 from torch import Tensor
 from tqdm import tqdm
 from . import __version__
@@ -150,8 +150,8 @@ class _Loop:
         return s
 
     def _finished(self) -> bool:
-        last = self.state.history[-1]["train_loss"] if self.state.history else math.inf
-        return self.state.epoch >= self.config.epochs or last <= (self.config.stop_loss or -math.inf)
+        s, c = self.state, self.config
+        return s.epoch >= c.epochs or bool(c.stop_loss and s.history and s.history[-1]["fit_loss"] <= c.stop_loss)
 
     def _step(self, rows: Tensor):
         c, s = self.config, self.state
@@ -178,17 +178,22 @@ class _Loop:
         zs = self.model(x, return_layers=True)[1]
         layer = next((f"layer {l}" for l, z in enumerate(zs) if not z.isfinite().all()), "the head")
         cause = f"the weights {bad_weight} are not finite" if bad_weight else f"first in {layer}"
-        return f"run {self.config.id}: {what} at epoch {self.state.epoch + 1}, step {self.state.step} of {self.steps} ({cause}); try a lower lr than {self.config.lr:g}"
+        return f"run {self.config.id}: {what} at epoch {len(self.state.history) + (self.state.step > 0)}, step {self.state.step} of {self.steps} ({cause}); try a lower lr than {self.config.lr:g}"
 
     def _end_epoch(self):
-        s, n = self.state, len(self.x)
+        c, s, n = self.config, self.state, len(self.x)
         ce, srr, correct = (t/n for t in s.sums)
-        test_loss, test_accuracy = evaluate(self.model, self.xt, self.yt)
-        if not math.isfinite(test_loss): raise UserError(self._where(normalise(resize(self.xt[:256], self.config.image_size)), f"the test loss is {test_loss}"))
-        row = dict(epoch=s.epoch + 1, train_loss=ce, train_accuracy=100*correct, test_loss=test_loss, test_accuracy=test_accuracy)
-        s.history.append(row | ({"srr": srr} if self.config.srr_layer is not None else {}))
+        row = dict(epoch=s.epoch + 1, train_loss=ce, train_accuracy=100*correct)
+        if c.srr_layer is not None: row["srr"] = srr
+        if c.stop_loss: row["fit_loss"] = evaluate(self.model, self.x, self.y)[0]
+        s.history.append(row)
         s.epoch, s.step, s.sums = s.epoch + 1, 0, [0.0]*3
+        if s.epoch % c.test_every == 0 or self._finished(): self._test(row)
         self._probe()
+
+    def _test(self, row: dict):
+        row["test_loss"], row["test_accuracy"] = loss, _ = evaluate(self.model, self.xt, self.yt)
+        if not math.isfinite(loss): raise UserError(self._where(normalise(resize(self.xt[:256], self.config.image_size)), f"the test loss is {loss}"))
 
     def _probe(self):
         if self.state.epoch not in self.config.probe_epochs and not (self.config.probe_epochs and self._finished()): return
@@ -210,7 +215,7 @@ def _make_record(loop: _Loop, data: ImageData) -> Record:
     train_loss, train_accuracy = evaluate(loop.model, loop.x, loop.y)
     last = s.history[-1]
     final = dict(train_loss=train_loss, train_accuracy=train_accuracy, test_loss=last["test_loss"], test_accuracy=last["test_accuracy"], epochs=s.epoch, steps=s.epoch*loop.steps,
-                 parameters=count_parameters(loop.model), criterion_met=c.stop_loss is not None and last["train_loss"] <= c.stop_loss)
+                 parameters=count_parameters(loop.model), criterion_met=c.stop_loss is not None and train_loss <= c.stop_loss)
     provenance = dict(package=__version__, commit=git_commit(), torch=torch.__version__, device=device_name(loop.device), dtype="float32", threads=torch.get_num_threads(), seed=c.seed,
                       utc=datetime.now(timezone.utc).isoformat(timespec="seconds"), seconds=round(s.seconds, 1), resumed=s.resumed, data_digest=data.digest)
     probes = pd.concat([pd.DataFrame(p) for p in s.probe]) if s.probe else pd.DataFrame(columns=["epoch", "layer"])
@@ -258,9 +263,21 @@ def train(config: RunConfig,
         with _bar(config, total_steps(config, len(images.x_train)), progress and report is None) as bar:
             loop = _Loop(config, images, dev, work, report or bar, checkpoint_seconds)
             loop.run()
-        record = store.put(_make_record(loop, images))
+        record = _make_record(loop, images)
+        write_atomic(store.weights(config.id), save({k: v.detach().cpu().contiguous() for k, v in loop.model.state_dict().items()}))
+        store.put(record)
         loop.path.unlink(missing_ok=True)
     return record
+
+def trained_model(record: Record, scale: str) -> CRATE:
+    "The model of a record with its trained weights, on the CPU; a `UserError` if they are not on this machine."
+    path = Store(scale).weights(record.id)
+    if not path.is_file(): raise UserError(f"the weights of run {record.id} are not on this machine (records travel without them); train it again here with force")
+    try: state = load_file(path)
+    except Exception as e: raise UserError(f"the weights {path} can't be read ({type(e).__name__}); delete them and train run {record.id} again with force") from e
+    c = record.config
+    model = build_model(c, state["embed.1.weight"].shape[1]//c.patch_size**2, len(state["head.1.weight"]))
+    return load_weights(model, state).eval()
 
 # %% ../nbs/08_training.ipynb #ca8cf090
 _queue = None                                                    # of a worker: where it reports progress
@@ -345,7 +362,7 @@ def estimate_seconds(config: RunConfig, data: str | Path | None = None, device: 
     train_size, test_size = dataset_sizes(config.dataset if data is None else str(data)) if known else (50_000, 10_000)
     train_size, test_size = config.train_size or train_size, config.test_size or test_size
     kind = config.but(seed=0, epochs=1, probe_epochs=(), srr_layer=config.srr_layer and 1)
-    forward = test_size*config.epochs + train_size + 2*config.probe_size*len(config.probe_epochs)*len(config.probe_eps)
+    forward = test_size*math.ceil(config.epochs/config.test_every) + train_size*(1 + config.epochs*bool(config.stop_loss)) + 2*config.probe_size*len(config.probe_epochs)*len(config.probe_eps)
     return _seconds_per_image(kind, str(pick_device(device)))*(train_size*config.epochs + forward/3)
 
 def duration(seconds: float) -> str:
