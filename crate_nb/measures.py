@@ -88,28 +88,30 @@ def perturbed(model: nn.Module, noise: Sequence[Tensor], sigma: float) -> Iterat
 class AccuracyDrop:
     "How much accuracy a model loses to noise, and how many forward passes over the data that took."
     def __init__(self, model: nn.Module,
-                 batches: Sequence[tuple[Tensor, Tensor]],        # standardised images and labels, or what makes them anew for each pass
+                 batches: Sequence[tuple[Tensor, Tensor]],        # standardised images and labels
                  draws: int = 10, seed: int = 0):
         self.model, self.batches, self.draws, self.seed, self.passes = model, batches, draws, seed, 0.0
         self.noise = [None]*draws                                # kept: drawing takes longer than a small model's forward pass
         self.images = sum(len(y) for _, y in batches)
-        self.full = self.accuracy()
+        self.full: dict[int | None, float] = {}                  # accuracy without noise
 
     @torch.no_grad()
-    def accuracy(self, batches: int | None = None) -> float:  # share of right answers, of the first `batches`
+    def accuracy(self, first: int | None = None) -> float:  # share of right answers, among the first images of the first batch or all
         right = n = 0
-        for x, y in list(self.batches)[:batches]: right, n = right + (self.model(x).argmax(1) == y).sum(), n + len(y)
+        for x, y in ((x[:first], y[:first]) for x, y in (self.batches if first is None else [self.batches[0]])):
+            right, n = right + (self.model(x).argmax(1) == y).sum(), n + len(y)
         self.passes += n/self.images
         return float(right)/n
 
-    def __call__(self, sigma: float, draws: int | None = None, fresh: int = 0, batches: int | None = None) -> float:
+    def __call__(self, sigma: float, draws: int | None = None, first: int | None = None, fresh: int = 0) -> float:
         "The mean drop over `draws` (default: all), the same draws for every sigma unless `fresh` names others."
+        if first not in self.full: self.full[first] = self.accuracy(first)
         found = []
         for i in range(draws or self.draws):
             if fresh: e = noise(self.model, self.seed, fresh*self.draws + i)
             else: e = self.noise[i] = self.noise[i] or noise(self.model, self.seed, i)
-            with perturbed(self.model, e, sigma): found.append(self.accuracy(batches))
-        return self.full - sum(found)/len(found)
+            with perturbed(self.model, e, sigma): found.append(self.accuracy(first))
+        return self.full[first] - sum(found)/len(found)
 
 # %% ../nbs/09_measures.ipynb #d9a89b0a
 def bisect_sigma(drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh=step)
@@ -127,38 +129,39 @@ def bisect_sigma(drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh
     return sigma
 
 # %% ../nbs/09_measures.ipynb #1d9ab086
-def _bracket(drop, target: float, low: float, high: float, steps: int) -> tuple[float, float]:
+def _begin(drop, target: float, low: float, high: float, steps: int = 6) -> float:
     "Bisection of [low, high] on a logarithmic scale."
     for _ in range(steps):
         middle = math.sqrt(low*high)
         low, high = (low, middle) if drop(middle) > target else (middle, high)
-    return low, high
+    return math.sqrt(low*high)
 
-def find_sigma(drop: AccuracyDrop,           # or a function (sigma, draws=, batches=) -> drop
+def _secant(f, x: float, slope: float, tol: float, low: float, high: float) -> tuple[float, float] | None:  # root and slope there; None if `f` has none in [low, high]
+    "The root of a rising function by the secant rule, kept between points where it was negative and positive."
+    a, b, last = -math.inf, math.inf, None
+    for _ in range(30):
+        y = f(x)
+        if y < 0: a = max(a, x)
+        else: b = min(b, x)
+        if a >= high or b <= low: return None
+        if last and abs(x - last[0]) > 0.02: slope = max((y - last[1])/(x - last[0]), slope/4)   # closer points tell more of the steps of an accuracy than of its slope
+        last, step = (x, y), max(-0.7, min(0.7, y/slope))
+        if abs(step) < tol: return x - step, slope
+        x = min(max(x - step, low), high)
+        if not a < x < b: x = (a + b)/2
+    return x, slope
+
+def find_sigma(drop: AccuracyDrop,
                target: float = 0.1,
                rtol: float = 0.01,           # of sigma
-               low: float = 1e-4, high: float = 2.0,
-               coarse_batches: int | None = 1) -> float | None:
+               low: float = 1e-4, high: float = 2.0) -> float | None:
     "The standard deviation of noise that costs `target` of accuracy on average; None if none in [`low`, `high`] does."
-    a, b = _bracket(lambda s: drop(s, draws=1, batches=coarse_batches), target, low, high, 6)
-    a, b = max(low, a/1.05), min(high, b*1.05)                   # one draw is not the mean of all: look a little beyond
-    fa, fb = drop(a) - target, drop(b) - target
-    while fa > 0 and a > low: b, fb, a = a, fa, max(low, a/1.5); fa = drop(a) - target
-    while fb < 0 and b < high: a, fa, b = b, fb, min(high, b*1.5); fb = drop(b) - target
-    if fa > 0 or fb < 0: return None
-    return _false_position(lambda s: drop(s) - target, a, fa, b, fb, rtol)
-
-def _false_position(f, a, fa, b, fb, rtol: float) -> float:
-    "A root of the rising function `f` between `a` and `b`, on a logarithmic scale, by the Illinois rule."
-    side, last = 0, math.inf
-    while b/a > 1 + rtol:
-        s = math.exp((math.log(a)*fb - math.log(b)*fa)/(fb - fa))
-        if abs(s/last - 1) < rtol/2: return s                    # two estimates agree
-        fs, last = f(s), s
-        if fs == 0: return s
-        if fs < 0: a, fa, fb, side = s, fs, fb/2 if side < 0 else fb, -1
-        else: b, fb, fa, side = s, fs, fa/2 if side > 0 else fa, 1
-    return math.sqrt(a*b)
+    some = max(50, drop.images//10)
+    found = math.log(_begin(lambda s: drop(s, draws=1, first=some), target, low, high)), target   # the drop grows about like sigma there
+    for first, tol in ((some, 0.05), (None, rtol)):
+        found = _secant(lambda x: drop(math.exp(x), first=first) - target, *found, tol, math.log(low), math.log(high))
+        if found is None: return None
+    return math.exp(found[0])
 
 # %% ../nbs/09_measures.ipynb #fc48bc04
 @dataclass
@@ -175,10 +178,11 @@ class Subject:
     eps: tuple[float, ...] = (0.5, 0.1, 1.0)  # of SRR: the first is that of the measure, the others are kept for comparison
     lam: float = 0.1
 
+    def __post_init__(self): check_choice("layernorm", self.layernorm, ["kept", "removed"])
     def batches(self, n: int | None = None, size: int = 250) -> "_Batches":
         "Standardised images and labels."
         return _Batches(self, n or len(self.x), size)
-    def _function(self): return without_layernorm(self.model) if check_choice("layernorm", self.layernorm, ["kept", "removed"]) == "removed" else nullcontext()
+    def _function(self): return without_layernorm(self.model) if self.layernorm == "removed" else nullcontext()
 
     @cached_property
     def weights(self) -> list[Tensor]: return list(weight_matrices(self.model).values())
