@@ -7,7 +7,7 @@ __all__ = ['MEASURES', 'weight_matrices', 'spectral_norm', 'path_norm', 'margin'
            'AccuracyDrop', 'bisect_sigma', 'find_sigma', 'Subject', 'without_layernorm', 'Measure', 'measures_of',
            'subject_of', 'is_measured', 'measure', 'train_and_measure']
 
-# %% ../nbs/09_measures.ipynb #58f937eb
+# %% ../nbs/09_measures.ipynb #b0cf7fec
 import math, time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -25,12 +25,12 @@ from .augment import resize
 from .runs import Record, RunConfig, Store
 from .training import build_model, check_same_images, data_for, train, trained_model
 
-# %% ../nbs/09_measures.ipynb #7373dc8e
+# %% ../nbs/09_measures.ipynb #9f4b090e
 def weight_matrices(model: nn.Module) -> dict[str, Tensor]:
     "The trained matrices W_1, ..., W_n of a model by name: every parameter with two axes; for a `CRATE` embedding, U, D, W and head."
     return {n: p.detach() for n, p in model.named_parameters() if p.ndim == 2 and p.requires_grad}
 
-# %% ../nbs/09_measures.ipynb #4cbe2dac
+# %% ../nbs/09_measures.ipynb #05ab1a97
 def spectral_norm(w: Tensor,                # a matrix
                   method: str = "svd",      # svd, or power (iteration)
                   steps: int = 1000) -> float:  # of power iteration
@@ -41,7 +41,7 @@ def spectral_norm(w: Tensor,                # a matrix
     for _ in range(steps): v = F.normalize(w.mT @ (w @ v), dim=0)
     return float((w @ v).norm())
 
-# %% ../nbs/09_measures.ipynb #5e838faf
+# %% ../nbs/09_measures.ipynb #c8e61434
 def _output_matrix(layer: nn.Module) -> Tensor:  # (K p, d), applied from the right
     "The output map of a layer as a matrix."
     u, dim = pack(layer.u), layer.U.shape[1]
@@ -57,7 +57,7 @@ def path_norm(model: CRATE) -> float:
         v = v @ (torch.eye(len(D), dtype=D.dtype, device=D.device) + layer.eta*(D - D.mT @ D)).square()
     return float(v @ model.head[1].weight.double().square().sum(0))
 
-# %% ../nbs/09_measures.ipynb #5339169b
+# %% ../nbs/09_measures.ipynb #ab3073fb
 def margin(logits: Tensor,  # (m, classes)
            y: Tensor) -> float:
     "The 10th percentile of the margins."
@@ -65,7 +65,7 @@ def margin(logits: Tensor,  # (m, classes)
     other = logits.scatter(1, y[:, None], -math.inf).amax(1)
     return float((own - other).double().quantile(0.1))
 
-# %% ../nbs/09_measures.ipynb #cf2fb4fa
+# %% ../nbs/09_measures.ipynb #b0cc8740
 def trained_parameters(model: nn.Module) -> list[nn.Parameter]: return [p for p in model.parameters() if p.requires_grad]
 
 def noise(model: nn.Module, seed: int, draw: int) -> list[Tensor]:
@@ -84,7 +84,7 @@ def perturbed(model: nn.Module, noise: Sequence[Tensor], sigma: float) -> Iterat
         finally:
             for p, b in zip(parameters, before): p.copy_(b)
 
-# %% ../nbs/09_measures.ipynb #b0cc8740
+# %% ../nbs/09_measures.ipynb #ca76d32e
 class AccuracyDrop:
     "How much accuracy a model loses to noise, and how many forward passes over the data that took."
     def __init__(self, model: nn.Module,
@@ -113,7 +113,7 @@ class AccuracyDrop:
             with perturbed(self.model, e, sigma): found.append(self.accuracy(first))
         return self.full[first] - sum(found)/len(found)
 
-# %% ../nbs/09_measures.ipynb #d9a89b0a
+# %% ../nbs/09_measures.ipynb #d876c95e
 def bisect_sigma(drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh=step)
                  target: float = 0.1,
                  tolerance: float = 0.01,     # stop when the drop is this close to the target
@@ -128,7 +128,7 @@ def bisect_sigma(drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh
         low, high = (low, sigma) if found > target else (sigma, high)
     return sigma
 
-# %% ../nbs/09_measures.ipynb #1d9ab086
+# %% ../nbs/09_measures.ipynb #224034bf
 def _begin(drop, target: float, low: float, high: float, steps: int = 6) -> float:
     "Bisection of [low, high] on a logarithmic scale."
     for _ in range(steps):
@@ -163,7 +163,7 @@ def find_sigma(drop: AccuracyDrop,
         if found is None: return None
     return math.exp(found[0])
 
-# %% ../nbs/09_measures.ipynb #fc48bc04
+# %% ../nbs/09_measures.ipynb #8ce4ca6e
 @dataclass
 class Subject:
     "A trained model, its initial weights, its training images, and what measures need of them."
@@ -228,7 +228,7 @@ def without_layernorm(model: nn.Module) -> Iterator[nn.Module]:
     finally:
         for parent, name, child in found: setattr(parent, name, child)
 
-# %% ../nbs/09_measures.ipynb #b51edff6
+# %% ../nbs/09_measures.ipynb #b08c84d3
 @dataclass(frozen=True)
 class Measure:
     "A complexity measure: low should mean a small generalisation gap."
@@ -243,17 +243,17 @@ def _over_margin(s: Subject, value: float) -> float: return value - 2*math.log(s
 
 MEASURES: dict[str, Measure] = {}
 
-# %% ../nbs/09_measures.ipynb #7e8af988
+# %% ../nbs/09_measures.ipynb #7c825704
 MEASURES |= {
     "l2-norm": Measure("L2 of Dziugaite et al.", r"\|w\|_2", lambda s: math.sqrt(s.fro2.sum())),
     "l2-norm-init": Measure("L2-dist of Dziugaite et al.", r"\|w - w^0\|_2", lambda s: math.sqrt(s.distance_fro2.sum())),
     "params": Measure("20", r"\omega", lambda s: sum(p.numel() for p in trained_parameters(s.model))),
 }
 
-# %% ../nbs/09_measures.ipynb #a5918b32
+# %% ../nbs/09_measures.ipynb #e326ea53
 MEASURES |= {"1/margin": Measure("22", r"1/\gamma^2", lambda s: 1/s.margin**2)}
 
-# %% ../nbs/09_measures.ipynb #6d488cbd
+# %% ../nbs/09_measures.ipynb #33692429
 MEASURES |= {
     "sum-of-spec": Measure("35", r"\log n (\prod_i \|W_i\|_2^2)^{1/n}", lambda s: _mean_log(s, _log(s.spec2))),
     "prod-of-spec": Measure("32", r"\log \prod_i \|W_i\|_2^2", lambda s: _log(s.spec2)),
@@ -264,7 +264,7 @@ MEASURES |= {
     "spec-orig-main": Measure("30", r"\log \prod_i \|W_i\|_2^2 / \gamma^2 \sum_j \|W_j\|_F^2 / \|W_j\|_2^2", lambda s: _over_margin(s, _log(s.spec2)) + _log((s.fro2/s.spec2).sum())),
 }
 
-# %% ../nbs/09_measures.ipynb #2d25498a
+# %% ../nbs/09_measures.ipynb #b9eff985
 MEASURES |= {
     "sum-of-fro": Measure("39", r"\log n (\prod_i \|W_i\|_F^2)^{1/n}", lambda s: _mean_log(s, _log(s.fro2))),
     "prod-of-fro": Measure("37", r"\log \prod_i \|W_i\|_F^2", lambda s: _log(s.fro2)),
@@ -276,7 +276,7 @@ MEASURES |= {
     "path-norm": Measure("44", r"\sum_i f_{w^2}(1)_i", lambda s: path_norm(s.model)),
 }
 
-# %% ../nbs/09_measures.ipynb #db075fbe
+# %% ../nbs/09_measures.ipynb #bc242472
 MEASURES |= {
     "pac-bayes-init": Measure("48", r"\|w - w^0\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.distance_fro2.sum()))),
     "pac-bayes-orig": Measure("49", r"\|w\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.fro2.sum()))),
@@ -284,7 +284,7 @@ MEASURES |= {
     "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[s.srr.eps == s.eps[0]].srr.mean())),
 }
 
-# %% ../nbs/09_measures.ipynb #a9f0a6ab
+# %% ../nbs/09_measures.ipynb #74bbed86
 def _finite(x: float) -> float | None: return float(x) if math.isfinite(x) else None
 
 def measures_of(s: Subject) -> dict:

@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['Positive', 'SCHEMA', 'SCALES', 'REGULARISED', 'FOUR', 'CORRELATION', 'EXPERIMENTS', 'one_line', 'Strict', 'RunConfig',
-           'Record', 'read_record', 'Store', 'dataset_label', 'scale_config', 'training_name', 'Grid', 'read_grid',
-           'plan']
+           'Record', 'read_record', 'Busy', 'Store', 'dataset_label', 'scale_config', 'training_name', 'Grid',
+           'read_grid', 'plan']
 
 # %% ../nbs/07_runs.ipynb #80b5d0c9
-import fcntl, hashlib, itertools, json, tomllib
+import fcntl, hashlib, itertools, json, time, tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -143,6 +143,9 @@ def read_record(path: Path) -> Record:
     return record
 
 # %% ../nbs/07_runs.ipynb #bf51c017
+class Busy(UserError):
+    "Another process trains this run."
+
 class Store:
     "The records of one scale."
     def __init__(self, scale: str,
@@ -150,6 +153,7 @@ class Store:
         self.scale, self.root = scale, Path(root or home()/"data"/"runs")/scale
 
     def path(self, id: str) -> Path: return self.root/id/"record.json"
+    def work(self, id: str) -> Path: return self.root.parent.parent/"work"/self.scale/id   # a run's checkpoint and lock; not in git
     def weights(self, id: str) -> Path: return self.root.parent.parent/"weights"/self.scale/f"{id}.safetensors"   # of a trained model; not in git
     def __contains__(self, config: RunConfig) -> bool: return self.path(config.id).is_file()
     def __iter__(self) -> Iterator[Record]: return (read_record(p) for p in sorted(self.root.glob("*/record.json")))
@@ -167,15 +171,25 @@ class Store:
     @contextmanager
     def lock(self, id: str) -> Iterator[Path]:  # the run's work folder
         "Hold the run's work folder (checkpoints); a second process that wants the same run gets an error."
-        work = self.root.parent.parent/"work"/self.scale/id
+        work = self.work(id)
         try:
             work.mkdir(parents=True, exist_ok=True)
             handle = (work/"lock").open("w")
         except OSError as e: raise UserError(f"cannot write {work}: {e.strerror}; free the space or choose another folder with CRATE_NB_HOME") from e
         with handle:
-            try: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError: raise UserError(f"run {id} is being trained by another process; wait for it") from None
+            for attempt in range(10):                            # `busy` asks for an instant only: try again before giving up
+                try: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB); break
+                except OSError: time.sleep(0.02)
+            else: raise Busy(f"run {id} is being trained by another process; wait for it")
             yield work
+
+    def busy(self, id: str) -> bool:
+        "Whether a process holds the lock of a run."
+        path = self.work(id)/"lock"
+        if not path.exists(): return False
+        with path.open() as handle:
+            try: fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB); return False
+            except OSError: return True
 
     def frame(self) -> pd.DataFrame:
         "One tidy row per record: id, configuration, final metrics."

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['CHECKPOINT_SECONDS', 'data_for', 'build_model', 'learning_rate', 'make_optimizer', 'batch_loss', 'evaluate', 'probe',
-           'check_same_images', 'total_steps', 'train', 'trained_model', 'train_all', 'estimate_seconds', 'duration']
+           'check_same_images', 'total_steps', 'train', 'trained_model', 'worker_devices', 'run_all', 'train_all',
+           'estimate_seconds', 'duration']
 
 # %% ../nbs/08_training.ipynb #85a5d245
 import ctypes, json, math, multiprocessing, os, queue, signal, time
@@ -280,62 +281,91 @@ def trained_model(record: Record, scale: str) -> CRATE:
     return load_weights(model, state).eval()
 
 # %% ../nbs/08_training.ipynb #ca8cf090
-_queue = None                                                    # of a worker: where it reports progress
+def worker_devices(device: str = "auto",
+                   workers: int | None = None) -> list[str]:  # one per worker process
+    "Where the workers run: one per core on the CPU, one per GPU, unless `workers` says how many; several GPUs take turns."
+    if workers is not None and workers < 1: raise UserError(f"{workers} workers; give at least 1")
+    dev = pick_device(device)
+    if dev.type == "cpu": return ["cpu"]*(workers or len(os.sched_getaffinity(0)))
+    gpus = [str(dev)] if dev.index is not None else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    return [gpus[i % len(gpus)] for i in range(workers or len(gpus))]
 
-def _start_worker(reports):
+_queue = _device = None                                          # of a worker: where it reports progress, what it computes on
+
+def _start_worker(reports, devices):
     "Runs once in each worker process: no keyboard interrupts, and no life after the parent."
-    global _queue
-    _queue = reports
+    global _queue, _device
+    _queue, _device = reports, devices.get()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try: ctypes.CDLL(None).prctl(1, signal.SIGKILL)              # Linux: PR_SET_PDEATHSIG
     except (AttributeError, OSError): pass
 
-def _work(config: RunConfig, kw: dict) -> str | None:  # why it failed, or None
-    parent, pending, last = os.getppid(), [0], [0.0]
+def _work(task: Callable, config: RunConfig, steps: int, kw: dict) -> str | None:  # why it failed, or None
+    parent, pending, last, seen = os.getppid(), [0], [0.0], [0]
     def report(steps, values):
-        pending[0] += steps
+        pending[0] += steps; seen[0] += steps
         if time.monotonic() - last[0] > 0.3:
             if os.getppid() != parent: os._exit(1)
             _queue.put((pending[0], values)); pending[0], last[0] = 0, time.monotonic()
-    try: train(config, report=report, **kw)
+    try: task(config, report=report, device=_device, **kw)
     except UserError as e: return str(e)
     except Exception as e: return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"   # such as out of memory: the other runs go on
-    _queue.put((pending[0], {}))
+    finally: _queue.put((pending[0] + steps - seen[0], {}))      # a run that stopped early is over all the same
 
 def _watch(futures, reports, bar):
     "Forward the workers' progress to the bar until all runs are over."
     while not all(f.done() for f in futures) or not reports.empty():
         try: steps, values = reports.get(timeout=0.3)
         except queue.Empty: continue
-        if values: bar.set_postfix({k: f"{v:.2f}" for k, v in values.items()} | {"runs": f"{sum(f.done() for f in futures)}/{len(futures)}"}, refresh=False)
+        if values: bar.set_postfix({k: f"{v:.2f}" for k, v in values.items()} | {"running": sum(f.running() for f in futures)}, refresh=False)
         bar.update(steps)
+
+def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar) -> dict[str, str | None]:  # of the runs that ended: id -> why it failed, or None
+    "Run `calls` (id -> arguments of `_work`) in worker processes, until all have ended or one worker was killed."
+    reports, slots = manager.Queue(), manager.Queue()
+    for d in devices: slots.put(d)
+    pool = ProcessPoolExecutor(len(devices), multiprocessing.get_context("spawn"), _start_worker, (reports, slots))
+    try:
+        futures = {i: pool.submit(_work, *call) for i, call in calls.items()}
+        _watch(futures.values(), reports, bar)
+    except process.BrokenProcessPool: pass                       # killed before all were submitted
+    except KeyboardInterrupt:
+        for p in (pool._processes or {}).values(): p.terminate()
+        raise
+    finally: pool.shutdown(cancel_futures=True)
+    return {i: f.result() for i, f in futures.items() if not f.cancelled() and not f.exception()}
+
+def run_all(configs: Sequence[RunConfig],
+            scale: str = "quick", data: str | Path | None = None, device: str = "auto", workers: int | None = None, force: bool = False, progress: bool = True,
+            task: Callable = train,            # task(config, scale=, data=, device=, force=, report=), importable by a worker process
+            restarts: int = 3) -> dict[str, str]:  # id -> why it failed
+    "Run `task` on every configuration, several at a time; a killed worker is replaced up to `restarts` times."
+    images = len(data_for(configs[0], data).x_train)
+    devices, kw = worker_devices(device, workers), dict(scale=scale, data=data, force=force)
+    calls = {c.id: (task, c, total_steps(c, images), kw) for c in configs}
+    ended: dict[str, str | None] = {}
+    with multiprocessing.get_context("spawn").Manager() as manager, tqdm(total=sum(c[2] for c in calls.values()), unit="step", desc=f"{len(calls)} runs", disable=not progress) as bar:
+        for _ in range(restarts + 1):
+            left = {i: c for i, c in calls.items() if i not in ended}
+            if left: ended |= _run_pool(left, devices[:len(left)], manager, bar)
+            bar.n = sum(calls[i][2] for i in ended)              # what a killed worker had done is reported again by its successor
+    if len(ended) < len(calls): raise UserError(f"training processes were killed {restarts + 1} times (out of memory?); run the same command again to go on from the checkpoints, with fewer workers if need be")
+    return {i: why for i, why in ended.items() if why}
 
 def train_all(configs: Sequence[RunConfig],
               scale: str = "quick", data: str | Path | None = None, device: str = "auto",
-              workers: int | None = None,        # processes; default: one per core on the CPU, one on a GPU
+              workers: int | None = None,        # processes; default: one per core on the CPU, one per GPU
               force: bool = False,               # train again what is recorded; each record is replaced when the new one is complete
-              progress: bool = True) -> list[Record]:  # in the order of `configs`
-    "The records of all `configs`; those that are missing are trained, several at a time."
-    store, dev = Store(scale), pick_device(device)
-    missing = list({c.id: c for c in configs if force or c not in store}.values())
+              progress: bool = True,
+              task: Callable = train,            # as for `run_all`
+              complete: Callable[[Record], bool] = lambda record: True) -> list[Record]:  # in the order of `configs`
+    "The records of all `configs`; those that are missing, or not `complete`, are trained, several at a time."
+    store = Store(scale)
+    pick_device(device)
+    missing = list({c.id: c for c in configs if force or not ((record := store.get(c)) and complete(record))}.values())
     if configs and (missing or data is not None): check_same_images(store, data_for(configs[0], data))   # an unreadable data set fails here, before any work
-    if missing:
-        images = len(data_for(missing[0], data).x_train)
-        workers = min(len(missing), workers or (len(os.sched_getaffinity(0)) if dev.type == "cpu" else 1))
-        kw = dict(scale=scale, data=data, device=str(dev), force=force)
-        with multiprocessing.get_context("spawn").Manager() as manager, tqdm(total=sum(total_steps(c, images) for c in missing), unit="step", desc=f"{len(missing)} runs", disable=not progress) as bar:
-            reports = manager.Queue()
-            pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker, (reports,))
-            try:
-                futures = [pool.submit(_work, c, kw) for c in missing]
-                _watch(futures, reports, bar)
-                failed = [(c, f.result()) for c, f in zip(missing, futures) if f.result()]
-                pool.shutdown()
-            except process.BrokenProcessPool: raise UserError("a training process was killed (out of memory?); run the same command again to go on from the checkpoints, with fewer workers if need be") from None
-            except KeyboardInterrupt:
-                for p in (pool._processes or {}).values(): p.terminate()
-                raise
-        if failed: raise UserError(f"{len(failed)} of {len(missing)} runs failed, the others are recorded; the first: {failed[0][1]}")
+    failed = run_all(missing, scale, data, device, workers, force, progress, task) if missing else {}
+    if failed: raise UserError(f"{len(failed)} of {len(missing)} runs failed, the others are recorded; the first: {next(iter(failed.values()))}")
     return [store.get(c) for c in configs]
 
 # %% ../nbs/08_training.ipynb #82366153
