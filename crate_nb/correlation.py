@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['model_table', 'met', 'kendall', 'groups', 'granulated', 'correlations', 'bootstrap_weights', 'bootstrap_tau',
-           'percentile_interval', 'overall_table', 'srr_of', 'srr_choices']
+           'percentile_interval', 'overall_table', 'srr_of', 'srr_choices', 'fits', 'infer_models', 'audit']
 
 # %% ../nbs/10_correlation.ipynb #71cbfcb0
 import warnings
@@ -18,18 +18,16 @@ from .measures import MEASURES
 
 # %% ../nbs/10_correlation.ipynb #accfee44
 def model_table(records: Iterable[Record], grid: Grid) -> pd.DataFrame:
-    "One row per model: id, the axes of its grid, `gap` (nats), `criterion_met`, `epochs`, final losses, and every measure."
-    rows = [dict(id=r.id, **{a: getattr(r.config, a) for a in grid.axes}, gap=r.final["test_loss"] - r.final["train_loss"],
+    "One row per model: id, seed, the axes of its grid, `gap` (nats), `criterion_met`, `epochs`, final losses, and every measure."
+    rows = [dict(id=r.id, seed=r.config.seed, **{a: getattr(r.config, a) for a in grid.axes}, gap=r.final["test_loss"] - r.final["train_loss"],
                  **{k: r.final[k] for k in ("criterion_met", "epochs", "train_loss", "test_loss", "test_accuracy")}, **r.measures.get("values", {})) for r in records]
-    table = pd.DataFrame(rows, columns=None if rows else ["id", *grid.axes, "gap", "criterion_met", "epochs", "train_loss", "test_loss", "test_accuracy"])
+    table = pd.DataFrame(rows, columns=None if rows else ["id", "seed", *grid.axes, "gap", "criterion_met", "epochs", "train_loss", "test_loss", "test_accuracy"])
     return table.astype({m: float for m in MEASURES if m in table})
 
 def met(table: pd.DataFrame) -> pd.DataFrame:
-    "The models that met the criterion; a `UserError` if a measure is not defined for one of them."
-    kept = table[table.criterion_met.astype(bool)]
-    missing = [m for m in MEASURES if m not in kept or kept[m].isna().any()]
-    if len(kept) and missing: raise UserError(f"measure {missing[0]!r} is not defined for {int(kept[missing[0]].isna().sum()) if missing[0] in kept else 'any'} of {len(kept)} models; measure them again: crate-nb measure ID")
-    return kept
+    "The models that enter the correlations: those that met the criterion, and for which every measure is defined."
+    measures = [m for m in MEASURES if m in table]
+    return table[table.criterion_met.astype(bool) & table[measures].notna().all(axis=1)]
 
 # %% ../nbs/10_correlation.ipynb #df2858e2
 def kendall(measure: Sequence[float], gap: Sequence[float]) -> float:
@@ -40,8 +38,8 @@ def kendall(measure: Sequence[float], gap: Sequence[float]) -> float:
 
 # %% ../nbs/10_correlation.ipynb #4f0c8556
 def groups(table: pd.DataFrame, axis: str, axes: Sequence[str]) -> list[pd.DataFrame]:
-    "The complete groups of models that differ in `axis` alone."
-    values, others = table[axis].nunique(), [a for a in axes if a != axis]
+    "The complete groups of models that differ in `axis` alone (of one seed, where the table has several)."
+    values, others = table[axis].nunique(), [a for a in dict.fromkeys([*axes, *({"seed"} & set(table))]) if a != axis]
     found = [f for _, f in table.groupby(others)] if others else [table]
     return [f for f in found if len(f) == values and f[axis].nunique() == values > 1]
 
@@ -114,3 +112,42 @@ def srr_choices(records: Sequence[Record], table: pd.DataFrame, epses: Sequence[
                 tau = kendall(values, table.gap); low, high = percentile_interval(bootstrap_tau(values, table.gap, weights))
                 rows.append(dict(eps=eps, lam=lam, sparsity=sparsity if lam else "none", tau=tau, low=low, high=high, rank=1 + sum(o > tau for o in others)))
     return pd.DataFrame(rows)
+
+# %% ../nbs/10_correlation.ipynb #40893e60
+def fits(printed: float, q: int, digits: int = 3) -> bool:
+    "Whether a printed value can be S/q with an integer S of the parity of q, that is a tau or a mean of taus without ties."
+    low, high = (printed + s*(0.5*10**-digits + 1e-9) for s in (-1, 1))
+    first = int(np.ceil(low*q))
+    return any(s <= high*q and (s - q) % 2 == 0 for s in (first, first + 1))
+
+def infer_models(taus: Sequence[float], digits: int = 3, most: int = 150) -> tuple[int, float]:  # n, and the probability that as many values fit by chance
+    "The number of models behind a column of overall taus: the n for which so many of them fit that chance explains it least."
+    def chance(n):
+        q = n*(n - 1)//2
+        return stats.binom.sf(sum(fits(t, q, digits) for t in taus) - 1, len(taus), min(1.0, 10**-digits*q/2))
+    n = min(range(3, most + 1), key=chance)
+    return n, float(chance(n))
+
+def _group_count(column: Sequence[float], k: int, full: int, n: int, digits: int) -> int:
+    "How many complete groups an axis of k values has, when n of the `full` models of a grid are there: the number that fits most of its cells."
+    absent = full - n
+    possible = range(full//k - absent, full//k - -(-absent//k) + 1)
+    return max(possible, key=lambda g: sum(fits(v, g*k*(k - 1)//2, digits) for v in column))
+
+def audit(table: pd.DataFrame,           # index: measures
+          axes: dict[str, int],          # its columns of psi -> how many values the axis has
+          tau: str = "overall_tau", psi: str = "psi", digits: int = 3,
+          alike: Sequence[tuple[str, str]] = ()) -> tuple[dict, pd.DataFrame]:  # what was inferred; one row per finding
+    "Audit a printed table of granulated taus: `psi` (no mean of its row), `ties` (no value of a measure without ties), `alike` (differs from a measure of the same order)."
+    n, chance = infer_models(table[tau], digits)
+    full, unit, rows = int(np.prod(list(axes.values()))), 10**-digits, []
+    def found(kind, m, column, expected): rows.append(dict(kind=kind, measure=m, column=column, printed=table.loc[m, column], expected=expected))
+    inferred = dict(models=n, of=full, chance=chance, groups={a: _group_count(table[a], k, full, n, digits) if n <= full else None for a, k in axes.items()})
+    for m, row in table.iterrows():
+        if abs(row[psi] - row[list(axes)].mean()) > unit + 1e-9: found("psi", m, psi, round(float(row[list(axes)].mean()), digits + 1))
+        for column, q in [(tau, n*(n - 1)//2)] + [(a, inferred["groups"][a]*k*(k - 1)//2) for a, k in axes.items() if inferred["groups"][a]]:
+            if not fits(row[column], q, digits): found("ties", m, column, f"S/{q}, S {'odd' if q % 2 else 'even'}")
+    for a, b in alike:
+        for column in [*axes, tau, psi]:
+            if table.loc[a, column] != table.loc[b, column]: found("alike", a, column, f"{table.loc[b, column]:g} ({b})")
+    return inferred, pd.DataFrame(rows, columns=["kind", "measure", "column", "printed", "expected"])

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['COLORS', 'MARKERS', 'P', 'NOTEBOOKS', 'use_style', 'epoch_color', 'save_figure', 'save_table', 'plus_minus',
-           'setting', 'stem', 'ReadParameters', 'PaperParameters', 'read_parameters', 'write_report']
+           'setting', 'stem', 'ScaleParameters', 'ReadParameters', 'PaperParameters', 'read_parameters', 'write_report']
 
 # %% ../nbs/13_figures.ipynb #f3f14730
 import base64, io, itertools, json
@@ -16,7 +16,8 @@ from PIL import Image
 from . import __version__
 from .core import UserError, check_choice, home, pick_device, write_atomic
 from .runs import SCALES, Record, RunConfig, Store, Strict, dataset_label, plan
-from .training import duration, train_all
+from .training import duration
+from .sweeps import records_of
 from .claims import Interval, verdicts
 
 # %% ../nbs/13_figures.ipynb #fd9ae7f4
@@ -89,15 +90,19 @@ def stem(name: str, scale: str, label: str) -> str:
     return name if label == SCALES[scale]["dataset"] else f"{name}-{label}"
 
 # %% ../nbs/13_figures.ipynb #bb5ebb68
-class ReadParameters(Strict):
+class ScaleParameters(Strict):
+    "The parameters of a notebook that reads no records."
+    scale: str = "quick"                                         # a row of `runs.SCALES`: whose folder of figures it writes to
+
+    @pydantic.model_validator(mode="after")
+    def _known_scale(self): check_choice("scale", self.scale, SCALES); return self
+
+class ReadParameters(ScaleParameters):
     "The parameters of a notebook that only reads records."
-    scale: str = "quick"                                         # a row of `runs.SCALES`
     dataset: str | None = None                                   # a data set's name or folder, or a label that records carry; None: that of the scale
 
     @pydantic.model_validator(mode="after")
-    def _known_data(self):
-        check_choice("scale", self.scale, SCALES); dataset_label(self.scale, self.dataset)
-        return self
+    def _known_data(self): dataset_label(self.scale, self.dataset); return self
 
     @property
     def label(self) -> str:
@@ -122,7 +127,7 @@ class PaperParameters(ReadParameters):
 
     def records(self, experiment: str) -> list[Record]:
         "The records of an experiment; what is missing is trained now."
-        return train_all(plan(experiment, self.scale, self.dataset, self.seeds), self.scale, self.folder, self.device)
+        return records_of(experiment, plan(experiment, self.scale, self.dataset, self.seeds), self.scale, self.folder, self.device)
 
 P = TypeVar("P", bound=Strict)
 
@@ -139,7 +144,7 @@ def read_parameters(namespace: dict[str, Any],           # `globals()` of the no
 
 # %% ../nbs/13_figures.ipynb #7f64a495
 NOTEBOOKS: dict[str, str] = {                                    # what `--only` calls them -> the notebook in nbs/paper
-    "fig1": "fig1_pitfalls", "fig2": "fig2_layerwise_srr", "tab2": "tab2_regularization", "tab3": "tab3_output_matrix", "claims": "claims"}
+    "fig1": "fig1_pitfalls", "fig2": "fig2_layerwise_srr", "tab2": "tab2_regularization", "tab3": "tab3_output_matrix", "tab1": "tab1_correlation", "audit": "audit_printed_tables", "claims": "claims"}
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -161,7 +166,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; ma
 <dl>{% for k, v in facts %}<dt>{{ k }}</dt><dd>{{ v }}</dd>{% endfor %}</dl>
 <nav><a href="#claims">Verdicts</a>{% for s in sections %}<a href="#{{ s.id }}">{{ s.short }}</a>{% endfor %}</nav>
 <h2 id="claims">Verdicts</h2>
-<p class="soft">{{ tally }} <i>Measured</i> is the check that decides the verdict: mean over seeds [interval], at 95 % for the claim as a whole (Bonferroni over its checks); n is the number of seeds. The claim is tested at the eps of the verdict; other eps are in the last column.</p>
+<p class="soft">{{ tally }} <i>Measured</i> is the check that decides the verdict: mean over seeds [interval], at 95 % for the claim as a whole (Bonferroni over its checks); n is the number of seeds. For Tables 1 and 5 it is Kendall's tau, n the number of models, and the interval from a bootstrap over them. The claim is tested at the eps of the verdict; other eps are in the last column.</p>
 {% for label, rows in claims %}{% if claims|length > 1 %}<h3>Data: {{ label }}</h3>{% endif %}
 <div class="scroll"><table class="claims"><thead><tr><th>verdict</th><th>claim</th><th>where</th><th>measured</th><th>paper</th><th>n</th><th>other eps</th></tr></thead><tbody>
 {% for r in rows %}<tr><td class="v {{ r.verdict.split()[0] }}">{{ marks[r.verdict] }} {{ r.verdict }}</td><td>{{ r.claim | rc }}</td><td data-k="where">{{ r.source }}</td><td data-k="measured">{{ r.measured }}</td><td data-k="paper">{{ r.paper }}</td><td data-k="n">{{ r.n or "" }}</td><td data-k="other eps">{{ r.other_eps }}</td></tr>{% endfor %}
@@ -174,7 +179,8 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; ma
 
 _MARKS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "≈", "not run": "–"}
 _TITLES = {"fig1": ("Pitfalls in the derivation (Figures 1 and 5)", "Figures 1, 5"), "fig2": ("Sparse rate reduction by layer (Figures 2 and 3)", "Figures 2, 3"),
-           "tab2": ("SRR as a regulariser (Tables 2 and 6)", "Tables 2, 6"), "tab3": ("The output matrix (Table 3)", "Table 3"), "claims": ("All checks", "All checks")}
+           "tab2": ("SRR as a regulariser (Tables 2 and 6)", "Tables 2, 6"), "tab3": ("The output matrix (Table 3)", "Table 3"),
+           "tab1": ("SRR as a predictor of generalisation (Tables 1, 4 and 5, Figures 4 and 6)", "Tables 1, 4, 5"), "audit": ("What the printed tables say about themselves", "Audit"), "claims": ("All checks", "All checks")}
 
 # %% ../nbs/13_figures.ipynb #031de8b4
 def _results(folder: Path) -> dict[str, list[dict]]:

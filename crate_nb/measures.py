@@ -4,25 +4,26 @@
 
 # %% auto #0
 __all__ = ['MEASURES', 'weight_matrices', 'spectral_norm', 'path_norm', 'margin', 'trained_parameters', 'noise', 'perturbed',
-           'AccuracyDrop', 'bisect_sigma', 'find_sigma', 'Subject', 'without_layernorm', 'Measure', 'measures_of',
-           'subject_of', 'is_measured', 'measure', 'train_and_measure']
+           'AccuracyDrop', 'bisect_sigma', 'find_sigma', 'MeasureSettings', 'Subject', 'without_layernorm', 'Measure',
+           'measures_of', 'subject_of', 'is_measured', 'measure', 'train_and_measure']
 
 # %% ../nbs/09_measures.ipynb #b0cf7fec
 import math, time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-import pandas as pd, torch, torch.nn.functional as F
+from typing import Literal
+import pandas as pd, pydantic, torch, torch.nn.functional as F
 from torch import Tensor, nn
-from .core import UserError, check_choice, generator, pick_device
+from .core import check_choice, generator, pick_device
 from .rates import pack
 from .models import CRATE
 from .srr import SPARSITY, layerwise_srr
 from .data import normalise
 from .augment import resize
-from .runs import Record, RunConfig, Store
+from .runs import Positive, Record, RunConfig, Store, Strict
 from .training import build_model, check_same_images, data_for, train, trained_model
 
 # %% ../nbs/09_measures.ipynb #9f4b090e
@@ -164,6 +165,16 @@ def find_sigma(drop: AccuracyDrop,
     return math.exp(found[0])
 
 # %% ../nbs/09_measures.ipynb #8ce4ca6e
+class MeasureSettings(Strict):
+    "What the measures leave open; the study has the defaults."
+    images: Positive = 5000                                      # how many training images flatness and SRR look at, at most
+    draws: Positive = 10                                         # of the noise
+    seed: pydantic.NonNegativeInt = 0                            # of the noise
+    layernorm: Literal["kept", "removed"] = "kept"               # where the model's function is looked at: margin, flatness, SRR
+    convention: Literal["deviation", "published"] = "deviation"  # sigma is the standard deviation of the noise, or its square root as in the published code
+    eps: tuple[pydantic.PositiveFloat, ...] = (0.5, 0.1, 1.0)    # of SRR: the first is that of the measure, the others are kept for comparison
+    lam: pydantic.NonNegativeFloat = 0.1                         # of SRR
+
 @dataclass
 class Subject:
     "A trained model, its initial weights, its training images, and what measures need of them."
@@ -171,18 +182,12 @@ class Subject:
     initial: nn.Module                       # the same model before training
     x: Tensor                                # training images, uint8 (m, C, H, W)
     y: Tensor                                # labels (m,)
-    images: int = 5000                       # how many of them flatness and SRR look at
-    seed: int = 0                            # of the noise
-    draws: int = 10                          # of the noise
-    layernorm: str = "kept"                  # or removed, when the model's function is looked at
-    eps: tuple[float, ...] = (0.5, 0.1, 1.0)  # of SRR: the first is that of the measure, the others are kept for comparison
-    lam: float = 0.1
+    settings: MeasureSettings = MeasureSettings()
 
-    def __post_init__(self): check_choice("layernorm", self.layernorm, ["kept", "removed"])
     def batches(self, n: int | None = None, size: int = 250) -> "_Batches":
-        "Standardised images and labels."
+        "Standardised images and labels; default: all."
         return _Batches(self, n or len(self.x), size)
-    def _function(self): return without_layernorm(self.model) if self.layernorm == "removed" else nullcontext()
+    def _function(self): return without_layernorm(self.model) if self.settings.layernorm == "removed" else nullcontext()
 
     @cached_property
     def weights(self) -> list[Tensor]: return list(weight_matrices(self.model).values())
@@ -205,10 +210,12 @@ class Subject:
         return found if found > 0 else math.nan
     @cached_property
     def sigma(self) -> float:  # nan if no sigma does it
-        with self._function(): return find_sigma(AccuracyDrop(self.model, self.batches(self.images), self.draws, self.seed)) or math.nan
+        c = self.settings
+        with self._function(): found = find_sigma(AccuracyDrop(self.model, self.batches(c.images), c.draws, c.seed)) or math.nan
+        return math.sqrt(found) if c.convention == "published" else found
     @cached_property
     def srr(self) -> pd.DataFrame:  # one row per eps and layer
-        with self._function(): return layerwise_srr(self.model, self.batches(self.images, 100), self.eps, self.lam)
+        with self._function(): return layerwise_srr(self.model, self.batches(self.settings.images, 100), self.settings.eps, self.settings.lam)
 
 def _stack(values) -> Tensor: return torch.tensor([float(v) for v in values], dtype=torch.float64)
 
@@ -281,7 +288,7 @@ MEASURES |= {
     "pac-bayes-init": Measure("48", r"\|w - w^0\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.distance_fro2.sum()))),
     "pac-bayes-orig": Measure("49", r"\|w\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.fro2.sum()))),
     "1/pac-bayes-flatness": Measure("53", r"1/\sigma^2", lambda s: 1/s.sigma**2),
-    "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[s.srr.eps == s.eps[0]].srr.mean())),
+    "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[s.srr.eps == s.settings.eps[0]].srr.mean())),
 }
 
 # %% ../nbs/09_measures.ipynb #74bbed86
@@ -291,26 +298,27 @@ def measures_of(s: Subject) -> dict:
     "All measures of a model, and what they come from; None where one is not defined."
     values = {name: _finite(m.of(s)) for name, m in MEASURES.items()}
     terms = {k: [float(v) for v in s.srr[k]] for k in ("eps", "layer", "rate", "subspace_rate", *SPARSITY)}
-    settings = dict(images=min(s.images, len(s.x)), draws=s.draws, seed=s.seed, layernorm=s.layernorm, eps=s.eps[0], lam=s.lam)
+    settings = s.settings.model_dump(mode="json") | dict(images=min(s.settings.images, len(s.x)))
     return dict(settings=settings, values=values, margin=_finite(s.margin), sigma=_finite(s.sigma), srr=terms)
 
-def subject_of(record: Record, scale: str, data: str | Path | None = None, device: str = "auto", **settings) -> Subject:  # settings: fields of `Subject`
+def subject_of(record: Record, scale: str, data: str | Path | None = None, device: str = "auto", settings: MeasureSettings = MeasureSettings()) -> Subject:
     "The trained model of a record, ready to be measured."
     images, dev = data_for(record.config, data), pick_device(device)
     check_same_images(Store(scale), images)
     model, initial = trained_model(record, scale).to(dev), build_model(record.config, images.channels, images.classes).to(dev)
-    return Subject(model, initial, images.x_train.to(dev), images.y_train.to(dev), **settings)
+    return Subject(model, initial, images.x_train.to(dev), images.y_train.to(dev), settings)
 
 def is_measured(record: Record) -> bool:
     "Whether a record holds every measure of the registry."
     return set(MEASURES) <= set(record.measures.get("values", {}))
 
-def measure(record: Record, scale: str, data: str | Path | None = None, device: str = "auto", **settings) -> Record:
-    "The record with its measures, computed from the weights on this machine and stored."
+def measure(record: Record, scale: str, data: str | Path | None = None, device: str = "auto", settings: MeasureSettings = MeasureSettings()) -> Record:
+    "The record with its measures, computed from the weights on this machine; stored if the settings are those of the study, so that no two records of a scale are measured differently."
     start = time.monotonic()
-    found = measures_of(subject_of(record, scale, data, device, **settings))
+    found = measures_of(subject_of(record, scale, data, device, settings))
     provenance = record.provenance | dict(measure_seconds=round(time.monotonic() - start, 1))
-    return Store(scale).put(record.model_copy(update=dict(measures=found, provenance=provenance)))
+    record = record.model_copy(update=dict(measures=found, provenance=provenance))
+    return Store(scale).put(record) if settings == MeasureSettings() else record
 
 def train_and_measure(config: RunConfig, scale: str = "quick", data: str | Path | None = None, device: str = "auto", **kw) -> Record:  # kw: as for `train`
     "The record of `config` with its measures: the stored one, or what is missing of it."

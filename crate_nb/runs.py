@@ -259,8 +259,8 @@ def read_grid(path: Path) -> Grid:
 # %% ../nbs/07_runs.ipynb #ca4e2027
 _STUDY = dict(schedule="constant", probe_epochs=(), test_every=1000, **_NO_AUGMENTATION)
 CORRELATION: dict[str, Grid] = {                                 # scale -> the grid of the correlation study
-    "smoke": Grid(base=_STUDY | dict(epochs=40, stop_loss=1.5), axes=dict(dim=(8, 16), dropout=(0.0, 0.1), variant=FOUR)),
-    "quick": Grid(base=_STUDY | dict(epochs=100, train_size=300, stop_loss=0.05), axes=dict(dim=(24, 48), lr=(1e-3, 2e-3), dropout=(0.0, 0.1), variant=FOUR)),
+    "smoke": Grid(base=_STUDY | dict(epochs=80, train_size=32, batch_size=8, stop_loss=0.3), axes=dict(dim=(24, 32), dropout=(0.0, 0.1), variant=FOUR)),
+    "quick": Grid(base=_STUDY | dict(epochs=100, train_size=200, stop_loss=0.1), axes=dict(dim=(32, 64), batch_size=(16, 32), dropout=(0.0, 0.1), variant=FOUR)),
     "small": Grid(base=_STUDY | dict(epochs=300, train_size=500, patch_size=8, stop_loss=0.01),
                   axes=dict(dim=(48, 96), batch_size=(16, 32), lr=(5e-4, 1e-3), dropout=(0.0, 0.1), variant=FOUR)),
     "paper": Grid(base=_STUDY | dict(stop_loss=0.01), axes=dict(dim=(192, 384), batch_size=(64, 128), lr=(1e-4, 3e-4), dropout=(0.0, 0.1), variant=FOUR)),

@@ -317,7 +317,7 @@ def _watch(futures, reports, bar):
     while not all(f.done() for f in futures) or not reports.empty():
         try: steps, values = reports.get(timeout=0.3)
         except queue.Empty: continue
-        if values: bar.set_postfix({k: f"{v:.2f}" for k, v in values.items()} | {"running": sum(f.running() for f in futures)}, refresh=False)
+        if values: bar.set_postfix({k: f"{v:.2f}" for k, v in values.items()} | {"ended": f"{sum(f.done() for f in futures)}/{len(futures)}"}, refresh=False)
         bar.update(steps)
 
 def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar) -> dict[str, str | None]:  # of the runs that ended: id -> why it failed, or None
