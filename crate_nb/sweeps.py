@@ -7,7 +7,7 @@ __all__ = ['STATES', 'find_grid', 'grid_configs', 'run_one', 'is_complete', 'swe
            'check_slurm', 'submit_slurm', 'sweep_status', 'describe', 'wait_for']
 
 # %% ../nbs/11_sweeps.ipynb #59212253
-import json, os, shutil, subprocess, time, traceback, warnings
+import json, logging, os, shutil, subprocess, time, traceback, warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ import pandas as pd, pydantic
 from tqdm import tqdm
 from .core import UserError, check_choice, home, write_atomic
 from .runs import Busy, CORRELATION, EXPERIMENTS, Grid, Positive, Record, RunConfig, Store, Strict, plan, read_grid, scale_config
-from .training import check_same_images, data_for, run_all, train, train_all
+from .training import check_same_images, data_for, logger, run_all, train, train_all
 from .measures import is_measured, train_and_measure
 
 # %% ../nbs/11_sweeps.ipynb #1f7cf852
@@ -98,9 +98,9 @@ class _Job:
     def __init__(self, config: RunConfig, home: Path, **kw): self.config, self.home, self.kw = config, home, kw
     def __call__(self) -> str:
         os.environ["CRATE_NB_HOME"] = str(self.home)
-        print(f"run {self.config.id} on {os.environ.get('SLURMD_NODENAME', 'this machine')}", flush=True)
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+        logger.info("run %s: on %s", self.config.id, os.environ.get("SLURMD_NODENAME", "this machine"))
         run_one(self.config, progress=False, **self.kw)
-        print(f"run {self.config.id} is complete", flush=True)
         return self.config.id
     def checkpoint(self):                                        # submitit calls it before it puts a job back into the queue
         import submitit
@@ -119,12 +119,14 @@ def submit_slurm(configs: Sequence[RunConfig], scale: str, data: str | Path | No
     if not left: return []
     folder = home()/"data"/"work"/scale/"slurm"
     executor = submitit.SlurmExecutor(folder, max_num_timeout=100)
-    executor.update_parameters(job_name="crate_nb", time=options.time, cpus_per_task=options.cpus, array_parallelism=options.jobs, additional_parameters={"requeue": ""}, stderr_to_stdout=True,
+    executor.update_parameters(job_name="crate_nb", time=options.time, cpus_per_task=options.cpus, array_parallelism=options.jobs, additional_parameters={"requeue": True}, stderr_to_stdout=True,
                                **{k: v for k, v in dict(partition=options.partition, gpus_per_node=options.gpus or None, mem=options.mem and f"{options.mem}GB").items() if v is not None})
     jobs = [_Job(c, home(), scale=scale, data=str(Path(data).resolve()) if data is not None else None, measured=measured, device=device, threads=options.cpus) for c in left]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")                          # a cluster without an accounting database is no news here
-        sent = executor.map_array(_Job.__call__, jobs)
+        try:
+            with executor.batch(): sent = [executor.submit(job) for job in jobs]
+        except submitit.core.utils.FailedJobError as e: raise UserError(f"SLURM refuses these jobs: {' '.join(str(e).split())}") from None
     for c, job in zip(left, sent):
         _note(store, c.id).unlink(missing_ok=True)
         write_atomic(_job_file(store, c.id), json.dumps(dict(job=job.job_id, log=str(job.paths.stdout))))
