@@ -7,7 +7,7 @@ __all__ = ['model_table', 'met', 'kendall', 'groups', 'granulated', 'correlation
            'percentile_interval', 'overall_table', 'srr_of', 'srr_choices', 'fits', 'infer_models', 'audit']
 
 # %% ../nbs/10_correlation.ipynb #71cbfcb0
-import warnings
+import itertools
 from collections.abc import Iterable, Sequence
 import numpy as np, pandas as pd
 from scipy import stats
@@ -93,24 +93,23 @@ def overall_table(table: pd.DataFrame, against: str = "SRR", level: float = 0.95
     return pd.DataFrame(rows).T
 
 # %% ../nbs/10_correlation.ipynb #19829a9f
-def srr_of(record: Record, eps: float = 0.5, lam: float = 0.1, sparsity: str = "l0", layers: Sequence[int] | None = None) -> float:  # nats per sample, and counts
+def srr_of(record: Record, eps: float = 0.5, lam: float = 0.1, sparsity: str = "l0", layers: Sequence[int] | None = None, layernorm: str = "removed") -> float:  # nats per sample, and counts
     "The SRR measure of a record under other choices: the mean over layers (default: all) of R^c - R + lam ||Z||."
     t = pd.DataFrame(record.measures["srr"])
-    t = t[(t.eps == eps) & (t.layer.isin(layers) if layers else True)]
+    t = t[(t.eps == eps) & (t.layernorm == layernorm) & (t.layer.isin(layers) if layers else True)].astype({"rate": float, "subspace_rate": float, sparsity: float})
     if t.empty: raise UserError(f"record {record.id} has no SRR for eps {eps:g}; recorded: {', '.join(f'{e:g}' for e in sorted(set(record.measures['srr']['eps'])))}")
-    return float((t.subspace_rate - t.rate + lam*t[sparsity]).mean())
+    return float((t.subspace_rate - t.rate + lam*t[sparsity]).mean(skipna=False))
 
 def srr_choices(records: Sequence[Record], table: pd.DataFrame, epses: Sequence[float] = (0.1, 0.5, 1.0), lams: Sequence[float] = (0.0, 0.01, 0.1, 1.0)) -> pd.DataFrame:
-    "Tau of the SRR measure for each eps, lam and sparsity with its interval, and its rank among all measures (1: highest tau). `table`: those of `records` that met the criterion."
+    "Tau of the SRR measure for each eps, lam, sparsity, and with and without LayerNorm; its interval, and its rank among all measures (1: highest tau). `table`: those of `records` that enter the correlations."
     by_id, weights = {r.id: r for r in records}, bootstrap_weights(len(table))
     others = [kendall(table[m], table.gap) for m in MEASURES if m != "SRR"]
     rows = []
-    for eps in epses:
-        for lam in lams:
-            for sparsity in SPARSITY if lam else ["l0"]:
-                values = [srr_of(by_id[i], eps, lam, sparsity) for i in table.id]
-                tau = kendall(values, table.gap); low, high = percentile_interval(bootstrap_tau(values, table.gap, weights))
-                rows.append(dict(eps=eps, lam=lam, sparsity=sparsity if lam else "none", tau=tau, low=low, high=high, rank=1 + sum(o > tau for o in others)))
+    for layernorm, eps, lam, sparsity in itertools.product(("removed", "kept"), epses, lams, SPARSITY):
+        if not lam and sparsity != "l0": continue                # without the term there is no choice
+        values = [srr_of(by_id[i], eps, lam, sparsity, layernorm=layernorm) for i in table.id]
+        tau = kendall(values, table.gap); low, high = percentile_interval(bootstrap_tau(values, table.gap, weights))
+        rows.append(dict(layernorm=layernorm, eps=eps, lam=lam, sparsity=sparsity if lam else "none", tau=tau, low=low, high=high, rank=1 + sum(o > tau for o in others)))
     return pd.DataFrame(rows)
 
 # %% ../nbs/10_correlation.ipynb #40893e60

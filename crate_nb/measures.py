@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Literal
 import pandas as pd, pydantic, torch, torch.nn.functional as F
 from torch import Tensor, nn
-from .core import check_choice, generator, pick_device
+from .core import UserError, check_choice, generator, pick_device
 from .rates import pack
 from .models import CRATE
-from .srr import SPARSITY, layerwise_srr
+from .srr import SPARSITY, TERMS, layerwise_srr
 from .data import normalise
 from .augment import resize
 from .runs import Positive, Record, RunConfig, Store, Strict
@@ -170,7 +170,8 @@ class MeasureSettings(Strict):
     images: Positive = 5000                                      # how many training images flatness and SRR look at, at most
     draws: Positive = 10                                         # of the noise
     seed: pydantic.NonNegativeInt = 0                            # of the noise
-    layernorm: Literal["kept", "removed"] = "kept"               # where the model's function is looked at: margin, flatness, SRR
+    layernorm: Literal["kept", "removed"] = "kept"               # where the model's answers are looked at: margin, flatness
+    srr_layernorm: Literal["kept", "removed"] = "removed"        # of the SRR measure; the record keeps its terms both ways
     convention: Literal["deviation", "published"] = "deviation"  # sigma is the standard deviation of the noise, or its square root as in the published code
     eps: tuple[pydantic.PositiveFloat, ...] = (0.5, 0.1, 1.0)    # of SRR: the first is that of the measure, the others are kept for comparison
     lam: pydantic.NonNegativeFloat = 0.1                         # of SRR
@@ -187,7 +188,7 @@ class Subject:
     def batches(self, n: int | None = None, size: int = 250) -> "_Batches":
         "Standardised images and labels; default: all."
         return _Batches(self, n or len(self.x), size)
-    def _function(self): return without_layernorm(self.model) if self.settings.layernorm == "removed" else nullcontext()
+    def _as(self, layernorm: str): return without_layernorm(self.model) if layernorm == "removed" else nullcontext()
 
     @cached_property
     def weights(self) -> list[Tensor]: return list(weight_matrices(self.model).values())
@@ -205,17 +206,23 @@ class Subject:
     @cached_property
     @torch.no_grad()
     def margin(self) -> float:  # nan if it is not positive
-        with self._function(): logits = torch.cat([self.model(x) for x, _ in self.batches()])
+        with self._as(self.settings.layernorm): logits = torch.cat([self.model(x) for x, _ in self.batches()])
         found = margin(logits, self.y)
         return found if found > 0 else math.nan
     @cached_property
     def sigma(self) -> float:  # nan if no sigma does it
         c = self.settings
-        with self._function(): found = find_sigma(AccuracyDrop(self.model, self.batches(c.images), c.draws, c.seed)) or math.nan
+        with self._as(c.layernorm): found = find_sigma(AccuracyDrop(self.model, self.batches(c.images), c.draws, c.seed)) or math.nan
         return math.sqrt(found) if c.convention == "published" else found
     @cached_property
-    def srr(self) -> pd.DataFrame:  # one row per eps and layer
-        with self._function(): return layerwise_srr(self.model, self.batches(self.settings.images, 100), self.settings.eps, self.settings.lam)
+    def srr(self) -> pd.DataFrame:  # one row per LayerNorm kept or removed, eps and layer; nan if the tokens are not finite
+        return pd.concat([self._srr(layernorm) for layernorm in ("removed", "kept")], ignore_index=True)
+    def _srr(self, layernorm: str) -> pd.DataFrame:
+        c = self.settings
+        with self._as(layernorm):
+            try: frame = layerwise_srr(self.model, self.batches(c.images, 100), c.eps, c.lam)
+            except UserError: frame = pd.DataFrame([(e, l + 1) for e in c.eps for l in range(len(self.model.layers))], columns=["eps", "layer"]).assign(**dict.fromkeys(TERMS, math.nan))
+        return frame.assign(layernorm=layernorm)
 
 def _stack(values) -> Tensor: return torch.tensor([float(v) for v in values], dtype=torch.float64)
 
@@ -288,7 +295,7 @@ MEASURES |= {
     "pac-bayes-init": Measure("48", r"\|w - w^0\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.distance_fro2.sum()))),
     "pac-bayes-orig": Measure("49", r"\|w\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.fro2.sum()))),
     "1/pac-bayes-flatness": Measure("53", r"1/\sigma^2", lambda s: 1/s.sigma**2),
-    "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[s.srr.eps == s.settings.eps[0]].srr.mean())),
+    "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[(s.srr.eps == s.settings.eps[0]) & (s.srr.layernorm == s.settings.srr_layernorm)].srr.mean(skipna=False))),
 }
 
 # %% ../nbs/09_measures.ipynb #74bbed86
@@ -297,7 +304,7 @@ def _finite(x: float) -> float | None: return float(x) if math.isfinite(x) else 
 def measures_of(s: Subject) -> dict:
     "All measures of a model, and what they come from; None where one is not defined."
     values = {name: _finite(m.of(s)) for name, m in MEASURES.items()}
-    terms = {k: [float(v) for v in s.srr[k]] for k in ("eps", "layer", "rate", "subspace_rate", *SPARSITY)}
+    terms = {k: [_finite(v) for v in s.srr[k]] for k in ("eps", "layer", "rate", "subspace_rate", *SPARSITY)} | dict(layernorm=s.srr.layernorm.tolist())
     settings = s.settings.model_dump(mode="json") | dict(images=min(s.settings.images, len(s.x)))
     return dict(settings=settings, values=values, margin=_finite(s.margin), sigma=_finite(s.sigma), srr=terms)
 
