@@ -14,7 +14,7 @@ def run(path): return path, *test_nb(path)
 
 if __name__ == "__main__":
     wanted = sys.argv[1:]
-    paths = [p for p in sorted((ROOT/"nbs").rglob("*.ipynb")) if "paper" not in p.parts and ".ipynb_checkpoints" not in p.parts]   # checks/paper runs those, by papermill
+    paths = [p for p in sorted((ROOT/"nbs").rglob("*.ipynb")) if not {"paper", "bench"} & set(p.parts) and ".ipynb_checkpoints" not in p.parts]   # checks/paper runs the papers, by papermill; benchmarks are run by hand
     paths = [p for p in paths if not wanted or any(w in str(p.relative_to(ROOT)) for w in wanted)]
     paths.sort(key=lambda p: p.parent.name != "checks")                           # the long ones first
     failed = 0

@@ -70,7 +70,8 @@ def dry_run(configs: Sequence[RunConfig], p: PaperParameters, force: bool = Fals
     cores = min(max(1, len(missing)), len(os.sched_getaffinity(0))) if dev.type == "cpu" else 1
     seconds = sum(estimate_seconds(c, p.folder, p.device) for c in missing)/cores
     head = rows.to_string(index=False) if len(rows) else "no runs needed"
-    return f"{head}\n\n{sum(c in store for c in configs)} of {len(configs)} runs are recorded; the {len(missing)} {'to train' if force else 'missing ones'} take about {duration(seconds)} here ({dev.type}, {cores} at a time)"
+    early = "; at most, since some stop when they have fitted" if any(c.stop_loss for c in missing) else ""
+    return f"{head}\n\n{sum(c in store for c in configs)} of {len(configs)} runs are recorded; the {len(missing)} {'to train' if force else 'missing ones'} take about {duration(seconds)} here ({dev.type}, {cores} at a time{early})"
 
 def reproduce(keys: Sequence[str], p: PaperParameters, force: bool = False) -> Path:
     "Train what is missing, run the notebooks, write the report; returns its path."
@@ -179,7 +180,7 @@ def _check_engine(engine: str):
 def sweep_command(grid, scale, dataset, engine, measured, device, workers, partition, time, cpus, mem, gpus, jobs, detach, status):
     "All runs of GRID: tab1 (the correlation study), or a .toml file with [base] and [axes]. What is there already is not computed again."
     _check_engine(engine)
-    p = PaperParameters(scale=scale, dataset=dataset, device=device)
+    p = PaperParameters(scale=scale, dataset=dataset, device=device if engine == "local" else "auto")   # a cluster's front end may have no GPU
     configs = grid_configs(find_grid(grid, scale), scale, dataset)
     if status: return click.echo(describe(sweep_status(configs, scale, measured)))
     if engine == "local": sweep_local(configs, scale, p.folder, measured, device, workers)
