@@ -18,7 +18,7 @@ from .core import UserError, check_choice, generator, project_root
 from .operators import toy_trajectory
 from .models import VARIANTS
 from .runs import CORRELATION, FOUR, Grid, Record, Store, plan, training_name
-from .measures import MEASURES
+from .measures import MEASURES, MeasureSettings, is_measured
 from .correlation import bootstrap_tau, bootstrap_weights, kendall, met, model_table, percentile_interval, srr_of
 
 # %% ../nbs/12_claims.ipynb #8fdf9551
@@ -84,9 +84,9 @@ class Evidence:
         "The correlation study at its `main` width (Table 1: the paper's 384, elsewhere the larger) or the `other` (Table 5): all its records, and the table of the models that met the criterion."
         grid = CORRELATION[self.scale]
         dim = main_width(grid) if width == "main" else next(d for d in grid.axes["dim"] if d != main_width(grid))
-        records = [r for r in self.records("tab1") if r.config.dim == dim and r.measures]
-        if len({r.config.but(seed=0).id for r in records}) < len(grid.rows())//len(grid.axes["dim"]): return None
-        return records, met(model_table(records, grid))
+        records = [r for r in self.records("tab1") if r.config.dim == dim and is_measured(r)]
+        records = [r for r in records if r.config.seed == min(r.config.seed for r in records)]   # one model for each configuration: two would not be independent
+        return (records, met(model_table(records, grid))) if len(records) == len(grid.rows())//len(grid.axes["dim"]) else None
 
     def probes(self, experiment: str = "fig2") -> pd.DataFrame:
         "Layer-wise SRR: one row per run, epoch, eps and layer."

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['model_table', 'met', 'kendall', 'groups', 'granulated', 'correlations', 'bootstrap_weights', 'bootstrap_tau',
-           'percentile_interval', 'overall_table', 'srr_of', 'srr_choices', 'fits', 'infer_models', 'audit']
+           'percentile_interval', 'split_tau', 'overall_table', 'srr_of', 'srr_choices', 'fits', 'infer_models',
+           'audit']
 
 # %% ../nbs/10_correlation.ipynb #71cbfcb0
 import itertools
@@ -37,18 +38,19 @@ def kendall(measure: Sequence[float], gap: Sequence[float]) -> float:
     return float(stats.kendalltau(measure, gap, variant="b").statistic)
 
 # %% ../nbs/10_correlation.ipynb #4f0c8556
-def groups(table: pd.DataFrame, axis: str, axes: Sequence[str]) -> list[pd.DataFrame]:
+def groups(table: pd.DataFrame, axis: str,
+           axes: dict[str, int]) -> list[pd.DataFrame]:  # axes: all of the grid -> how many values each has
     "The complete groups of models that differ in `axis` alone (of one seed, where the table has several)."
-    values, others = table[axis].nunique(), [a for a in dict.fromkeys([*axes, *({"seed"} & set(table))]) if a != axis]
+    others = [a for a in dict.fromkeys([*axes, *({"seed"} & set(table))]) if a != axis]
     found = [f for _, f in table.groupby(others)] if others else [table]
-    return [f for f in found if len(f) == values and f[axis].nunique() == values > 1]
+    return [f for f in found if len(f) == axes[axis] == f[axis].nunique()]
 
-def granulated(table: pd.DataFrame, measure: str, axis: str, axes: Sequence[str]) -> float:
+def granulated(table: pd.DataFrame, measure: str, axis: str, axes: dict[str, int]) -> float:
     "psi of one axis: the mean tau over its complete groups; nan if there is none."
     taus = [kendall(f[measure], f.gap) for f in groups(table, axis, axes)]
     return float(np.mean(taus)) if taus else float("nan")
 
-def correlations(table: pd.DataFrame, axes: Sequence[str], measures: Sequence[str] | None = None) -> pd.DataFrame:  # index: measures; columns: axes, psi, tau
+def correlations(table: pd.DataFrame, axes: dict[str, int], measures: Sequence[str] | None = None) -> pd.DataFrame:  # index: measures; columns: axes, psi, tau
     "psi of each axis, Psi (their mean) and the overall tau, for each measure (default: all of the registry)."
     rows = {}
     for m in MEASURES if measures is None else measures:
@@ -76,7 +78,14 @@ def percentile_interval(draws: np.ndarray, level: float = 0.95) -> tuple[float, 
     low, high = np.quantile(draws, [0.5 - level/2, 0.5 + level/2])
     return float(low), float(high)
 
-# %% ../nbs/10_correlation.ipynb #9328c382
+# %% ../nbs/10_correlation.ipynb #da8f89fe
+def split_tau(measure: Sequence[float], gap: Sequence[float], group: Sequence) -> tuple[float, float]:  # within, between
+    "Of the pairs within one group, and of those between two: the share that measure and gap order alike minus the share ordered differently."
+    pairs, group = _signs(measure)*_signs(gap), np.asarray(group)
+    same, upper = group[:, None] == group[None], np.triu(np.ones(pairs.shape, bool), 1)
+    return float(pairs[same & upper].mean()), float(pairs[~same & upper].mean())
+
+# %% ../nbs/10_correlation.ipynb #19829a9f
 def overall_table(table: pd.DataFrame, against: str = "SRR", level: float = 0.95, draws: int = 2000,
                   measures: Sequence[str] | None = None) -> pd.DataFrame:  # index: measures
     "Overall tau of each measure with its interval (`low`, `high`), and the paired difference tau(`against`) - tau with its interval and two-sided bootstrap p-value."
@@ -92,12 +101,13 @@ def overall_table(table: pd.DataFrame, against: str = "SRR", level: float = 0.95
         rows[m] = dict(tau=taus[m], low=low, high=high, difference=taus[against] - taus[m], d_low=d_low, d_high=d_high, p=p if m != against else np.nan)
     return pd.DataFrame(rows).T
 
-# %% ../nbs/10_correlation.ipynb #19829a9f
+# %% ../nbs/10_correlation.ipynb #40893e60
 def srr_of(record: Record, eps: float = 0.5, lam: float = 0.1, sparsity: str = "l0", layers: Sequence[int] | None = None, layernorm: str = "removed") -> float:  # nats per sample, and counts
     "The SRR measure of a record under other choices: the mean over layers (default: all) of R^c - R + lam ||Z||."
     t = pd.DataFrame(record.measures["srr"])
     t = t[(t.eps == eps) & (t.layernorm == layernorm) & (t.layer.isin(layers) if layers else True)].astype({"rate": float, "subspace_rate": float, sparsity: float})
-    if t.empty: raise UserError(f"record {record.id} has no SRR for eps {eps:g}; recorded: {', '.join(f'{e:g}' for e in sorted(set(record.measures['srr']['eps'])))}")
+    recorded = record.measures["srr"]
+    if t.empty: raise UserError(f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}, layers {layers or 'all'}; recorded: eps {', '.join(f'{e:g}' for e in sorted(set(recorded['eps'])))}; layers 1 to {max(recorded['layer']):g}; LayerNorm {', '.join(sorted(set(recorded['layernorm'])))}")
     return float((t.subspace_rate - t.rate + lam*t[sparsity]).mean(skipna=False))
 
 def srr_choices(records: Sequence[Record], table: pd.DataFrame, epses: Sequence[float] = (0.1, 0.5, 1.0), lams: Sequence[float] = (0.0, 0.01, 0.1, 1.0)) -> pd.DataFrame:
@@ -112,20 +122,20 @@ def srr_choices(records: Sequence[Record], table: pd.DataFrame, epses: Sequence[
         rows.append(dict(layernorm=layernorm, eps=eps, lam=lam, sparsity=sparsity if lam else "none", tau=tau, low=low, high=high, rank=1 + sum(o > tau for o in others)))
     return pd.DataFrame(rows)
 
-# %% ../nbs/10_correlation.ipynb #40893e60
+# %% ../nbs/10_correlation.ipynb #ef037170
 def fits(printed: float, q: int, digits: int = 3) -> bool:
     "Whether a printed value can be S/q with an integer S of the parity of q, that is a tau or a mean of taus without ties."
     low, high = (printed + s*(0.5*10**-digits + 1e-9) for s in (-1, 1))
     first = int(np.ceil(low*q))
     return any(s <= high*q and (s - q) % 2 == 0 for s in (first, first + 1))
 
-def infer_models(taus: Sequence[float], digits: int = 3, most: int = 150) -> tuple[int, float]:  # n, and the probability that as many values fit by chance
-    "The number of models behind a column of overall taus: the n for which so many of them fit that chance explains it least."
-    def chance(n):
-        q = n*(n - 1)//2
-        return stats.binom.sf(sum(fits(t, q, digits) for t in taus) - 1, len(taus), min(1.0, 10**-digits*q/2))
-    n = min(range(3, most + 1), key=chance)
-    return n, float(chance(n))
+def infer_models(taus: Sequence[float], digits: int = 3) -> tuple[int | None, float]:  # n (None: can't be told), and the probability that as many values fit by chance
+    "The number of models behind a column of overall taus: the n for which so many of them fit that chance explains it least. With three decimals n can be told up to 63: beyond, every value fits."
+    def share(n): return 10**-digits*n*(n - 1)/4                 # of all values that fit n models
+    def chance(n): return stats.binom.sf(sum(fits(t, n*(n - 1)//2, digits) for t in taus) - 1, len(taus), share(n))
+    possible = [n for n in range(3, 10**digits) if share(n) < 1]
+    n = min(possible, key=chance)
+    return (n if chance(n) < 1e-3/len(possible) else None), float(chance(n))
 
 def _group_count(column: Sequence[float], k: int, full: int, n: int, digits: int) -> int:
     "How many complete groups an axis of k values has, when n of the `full` models of a grid are there: the number that fits most of its cells."
@@ -141,10 +151,10 @@ def audit(table: pd.DataFrame,           # index: measures
     n, chance = infer_models(table[tau], digits)
     full, unit, rows = int(np.prod(list(axes.values()))), 10**-digits, []
     def found(kind, m, column, expected): rows.append(dict(kind=kind, measure=m, column=column, printed=table.loc[m, column], expected=expected))
-    inferred = dict(models=n, of=full, chance=chance, groups={a: _group_count(table[a], k, full, n, digits) if n <= full else None for a, k in axes.items()})
+    inferred = dict(models=n, of=full, chance=chance, groups={a: _group_count(table[a], k, full, n, digits) if n and n <= full else None for a, k in axes.items()})
     for m, row in table.iterrows():
         if abs(row[psi] - row[list(axes)].mean()) > unit + 1e-9: found("psi", m, psi, round(float(row[list(axes)].mean()), digits + 1))
-        for column, q in [(tau, n*(n - 1)//2)] + [(a, inferred["groups"][a]*k*(k - 1)//2) for a, k in axes.items() if inferred["groups"][a]]:
+        for column, q in ([(tau, n*(n - 1)//2)] if n else []) + [(a, inferred["groups"][a]*k*(k - 1)//2) for a, k in axes.items() if inferred["groups"][a]]:
             if not fits(row[column], q, digits): found("ties", m, column, f"S/{q}, S {'odd' if q % 2 else 'even'}")
     for a, b in alike:
         for column in [*axes, tau, psi]:

@@ -137,7 +137,7 @@ def _begin(drop, target: float, low: float, high: float, steps: int = 6) -> floa
         low, high = (low, middle) if drop(middle) > target else (middle, high)
     return math.sqrt(low*high)
 
-def _secant(f, x: float, slope: float, tol: float, low: float, high: float) -> tuple[float, float] | None:  # root and slope there; None if `f` has none in [low, high]
+def _secant(f, x: float, slope: float, tol: float, low: float, high: float) -> tuple[float, float] | None:  # root and slope there; None if there is none in [low, high], or it was not found
     "The root of a rising function by the secant rule, kept between points where it was negative and positive."
     a, b, last = -math.inf, math.inf, None
     for _ in range(30):
@@ -150,7 +150,7 @@ def _secant(f, x: float, slope: float, tol: float, low: float, high: float) -> t
         if abs(step) < tol: return x - step, slope
         x = min(max(x - step, low), high)
         if not a < x < b: x = (a + b)/2
-    return x, slope
+    return None
 
 def find_sigma(drop: AccuracyDrop,
                target: float = 0.1,
@@ -173,7 +173,7 @@ class MeasureSettings(Strict):
     layernorm: Literal["kept", "removed"] = "kept"               # where the model's answers are looked at: margin, flatness
     srr_layernorm: Literal["kept", "removed"] = "removed"        # of the SRR measure; the record keeps its terms both ways
     convention: Literal["deviation", "published"] = "deviation"  # sigma is the standard deviation of the noise, or its square root as in the published code
-    eps: tuple[pydantic.PositiveFloat, ...] = (0.5, 0.1, 1.0)    # of SRR: the first is that of the measure, the others are kept for comparison
+    eps: tuple[pydantic.PositiveFloat, ...] = pydantic.Field((0.5, 0.1, 1.0), min_length=1)   # of SRR: the first is that of the measure, the others are kept for comparison
     lam: pydantic.NonNegativeFloat = 0.1                         # of SRR
 
 @dataclass
@@ -316,13 +316,14 @@ def subject_of(record: Record, scale: str, data: str | Path | None = None, devic
     return Subject(model, initial, images.x_train.to(dev), images.y_train.to(dev), settings)
 
 def is_measured(record: Record) -> bool:
-    "Whether a record holds every measure of the registry."
-    return set(MEASURES) <= set(record.measures.get("values", {}))
+    "Whether a record holds every measure of the registry, with the settings of the study."
+    settings = {k: v for k, v in record.measures.get("settings", {}).items() if k != "images"}
+    return set(MEASURES) <= set(record.measures.get("values", {})) and settings == MeasureSettings().model_dump(mode="json", exclude={"images"})
 
 def measure(record: Record, scale: str, data: str | Path | None = None, device: str = "auto", settings: MeasureSettings = MeasureSettings()) -> Record:
     "The record with its measures, computed from the weights on this machine; stored if the settings are those of the study, so that no two records of a scale are measured differently."
     start = time.monotonic()
-    found = measures_of(subject_of(record, scale, data, device, settings))
+    with Store(scale).lock(record.id): found = measures_of(subject_of(record, scale, data, device, settings))
     provenance = record.provenance | dict(measure_seconds=round(time.monotonic() - start, 1))
     record = record.model_copy(update=dict(measures=found, provenance=provenance))
     return Store(scale).put(record) if settings == MeasureSettings() else record

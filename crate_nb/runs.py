@@ -179,7 +179,8 @@ class Store:
         with handle:
             for attempt in range(10):                            # `busy` asks for an instant only: try again before giving up
                 try: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB); break
-                except OSError: time.sleep(0.02)
+                except BlockingIOError: time.sleep(0.02)
+                except OSError as e: raise UserError(f"cannot lock {work} ({e.strerror}); its file system has no flock, choose a folder on another with CRATE_NB_HOME") from e
             else: raise Busy(f"run {id} is being trained by another process; wait for it")
             yield work
 
@@ -189,7 +190,8 @@ class Store:
         if not path.exists(): return False
         with path.open() as handle:
             try: fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB); return False
-            except OSError: return True
+            except BlockingIOError: return True
+            except OSError: return False
 
     def frame(self) -> pd.DataFrame:
         "One tidy row per record: id, configuration, final metrics."

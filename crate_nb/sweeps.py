@@ -37,12 +37,14 @@ def _note(store: Store, id: str) -> Path: return store.work(id)/"failed.txt"
 def run_one(config: RunConfig, scale: str = "quick", measured: bool = True, wait: float = 2.0, **kw) -> Record:  # wait: seconds between looks at a busy run; kw: as for `train`
     "The record of one run of a sweep; what is missing of it is computed. A failure is noted in the run's work folder."
     store = Store(scale)
+    _note(store, config.id).unlink(missing_ok=True)
     while True:
         try:
             record = (train_and_measure if measured else train)(config, scale, **kw)
-            _note(store, config.id).unlink(missing_ok=True)
             return record
-        except Busy: time.sleep(wait)
+        except Busy:
+            logger.info("run %s: another process has it; waiting", config.id)
+            time.sleep(wait)
         except Exception as e:
             try: write_atomic(_note(store, config.id), str(e) if isinstance(e, UserError) else traceback.format_exc())
             except UserError: pass                               # the disk is full, say: the failure itself is what matters
@@ -85,8 +87,9 @@ def _slurm(*command: str) -> str:
     if out.returncode: raise UserError(f"SLURM does not answer ({command[0]}: {' '.join(out.stderr.split())}); is its controller running?")
     return out.stdout
 
-def check_slurm(options: SlurmOptions):
+def check_slurm(options: SlurmOptions, device: str = "auto"):
     "A `UserError` unless jobs with these options can be submitted from here."
+    if check_choice("device", device.partition(":")[0], ["auto", "cpu", "cuda"]) == "cuda" and not options.gpus: raise UserError(f"device {device!r} for jobs without a GPU; add --gpus 1")
     partitions = [p.rstrip("*") for p in _slurm("sinfo", "-h", "-o", "%P").split()]
     if options.partition is not None: check_choice("partition", options.partition, partitions)
     if not shutil.which("sbatch"): raise UserError("no SLURM on this machine (sbatch is not found); use --engine local")
@@ -110,7 +113,7 @@ def _job_file(store: Store, id: str) -> Path: return store.work(id)/"job.json"
 
 def submit_slurm(configs: Sequence[RunConfig], scale: str, data: str | Path | None = None, measured: bool = True, device: str = "auto", options: SlurmOptions = SlurmOptions()) -> list:  # submitit jobs
     "Submit a job for each run that is neither complete nor in the queue already; returns at once."
-    check_slurm(options)
+    check_slurm(options, device)
     import submitit
     store = Store(scale)
     check_same_images(store, data_for(configs[0], data))         # unreadable data fails here; decoded once, for all
@@ -156,7 +159,7 @@ def _state(config: RunConfig, store: Store, measured: bool, queue: dict[str, str
 def sweep_status(configs: Sequence[RunConfig], scale: str, measured: bool = True) -> pd.DataFrame:  # index: ids; columns: state, note
     "Each run of a sweep: done, running, queued, failed (with the last lines of its log) or missing."
     store = Store(scale)
-    queue = _queue() if any(_job_file(store, c.id).is_file() for c in configs) else {}
+    queue = _queue() if any(_job_file(store, c.id).is_file() and not is_complete(store.get(c), measured) for c in configs) else {}
     rows = {c.id: _state(c, store, measured, queue) for c in configs}
     return pd.DataFrame(rows.values(), index=pd.Index(rows, name="id"), columns=["state", "note"])
 
@@ -169,8 +172,13 @@ def describe(status: pd.DataFrame) -> str:
 def wait_for(configs: Sequence[RunConfig], scale: str, measured: bool = True, every: float = 5.0, progress: bool = True) -> pd.DataFrame:
     "Watch a submitted sweep until no run is queued or running; its last status."
     with tqdm(total=len(configs), unit="run", disable=not progress) as bar:
+        failures = 0
         while True:
-            status = sweep_status(configs, scale, measured)
+            try: status, failures = sweep_status(configs, scale, measured), 0
+            except UserError:                                    # a busy controller may miss a question or two
+                failures += 1
+                if failures > 5: raise
+                time.sleep(every); continue
             counts = status.state.value_counts()
             bar.n = int(counts.get("done", 0)); bar.set_postfix({k: int(counts[k]) for k in ("running", "queued", "failed") if k in counts})
             if not {"running", "queued"} & set(status.state): return status

@@ -276,7 +276,7 @@ def train(config: RunConfig,
 def trained_model(record: Record, scale: str) -> CRATE:
     "The model of a record with its trained weights, on the CPU; a `UserError` if they are not on this machine."
     path = Store(scale).weights(record.id)
-    if not path.is_file(): raise UserError(f"the weights of run {record.id} are not on this machine (records travel without them); train it again here with force")
+    if not path.is_file(): raise UserError(f"the weights of run {record.id} are not on this machine (records travel without them); to train it here again, delete {Store(scale).path(record.id).parent} and repeat the command")
     try: state = load_file(path)
     except Exception as e: raise UserError(f"the weights {path} can't be read ({type(e).__name__}); delete them and train run {record.id} again with force") from e
     c = record.config
@@ -309,50 +309,59 @@ def _work(task: Callable, config: RunConfig, steps: int, kw: dict) -> str | None
         pending[0] += steps; seen[0] += steps
         if time.monotonic() - last[0] > 0.3:
             if os.getppid() != parent: os._exit(1)
-            _queue.put((pending[0], values)); pending[0], last[0] = 0, time.monotonic()
+            _queue.put((config.id, pending[0], values)); pending[0], last[0] = 0, time.monotonic()
+    _queue.put((config.id, 0, {}))                               # it has begun: a suspect, if a worker is killed
     try: task(config, report=report, device=_device, **kw)
     except UserError as e: return str(e)
     except Exception as e: return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"   # such as out of memory: the other runs go on
-    finally: _queue.put((pending[0] + steps - seen[0], {}))      # a run that stopped early is over all the same
+    finally: _queue.put((config.id, pending[0] + steps - seen[0], {}))   # a run that stopped early is over all the same
 
-def _watch(futures, reports, bar):
-    "Forward the workers' progress to the bar until all runs are over."
+def _watch(futures, reports, bar) -> set[str]:
+    "Forward the workers' progress to the bar until all runs are over; the ids of the runs that began."
+    begun = set()
     while not all(f.done() for f in futures) or not reports.empty():
-        try: steps, values = reports.get(timeout=0.3)
+        try: id, steps, values = reports.get(timeout=0.3)
         except queue.Empty: continue
+        begun.add(id)
         if values: bar.set_postfix({k: f"{v:.2f}" for k, v in values.items()} | {"ended": f"{sum(f.done() for f in futures)}/{len(futures)}"}, refresh=False)
         bar.update(steps)
+    return begun
 
-def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar) -> dict[str, str | None]:  # of the runs that ended: id -> why it failed, or None
-    "Run `calls` (id -> arguments of `_work`) in worker processes, until all have ended or one worker was killed."
-    reports, slots = manager.Queue(), manager.Queue()
+def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar) -> tuple[dict[str, str | None], set[str]]:
+    "Run `calls` (id -> arguments of `_work`) in worker processes, until all have ended or one worker was killed. Of the runs that ended: id -> why it failed, or None; and the ids of those that were cut off."
+    reports, slots, futures, begun = manager.Queue(), manager.Queue(), {}, set()
     for d in devices: slots.put(d)
     pool = ProcessPoolExecutor(len(devices), multiprocessing.get_context("spawn"), _start_worker, (reports, slots))
     try:
-        futures = {i: pool.submit(_work, *call) for i, call in calls.items()}
-        _watch(futures.values(), reports, bar)
+        for i, call in calls.items(): futures[i] = pool.submit(_work, *call)
     except process.BrokenProcessPool: pass                       # killed before all were submitted
+    try: begun = _watch(futures.values(), reports, bar)
     except KeyboardInterrupt:
         for p in (pool._processes or {}).values(): p.terminate()
         raise
     finally: pool.shutdown(cancel_futures=True)
-    return {i: f.result() for i, f in futures.items() if not f.cancelled() and not f.exception()}
+    ended = {i: f.result() for i, f in futures.items() if not f.cancelled() and not f.exception()}
+    return ended, begun - ended.keys()
 
 def run_all(configs: Sequence[RunConfig],
             scale: str = "quick", data: str | Path | None = None, device: str = "auto", workers: int | None = None, force: bool = False, progress: bool = True,
             task: Callable = train,            # task(config, scale=, data=, device=, force=, report=), importable by a worker process
-            restarts: int = 3) -> dict[str, str]:  # id -> why it failed
-    "Run `task` on every configuration, several at a time; a killed worker is replaced up to `restarts` times."
+            kills: int = 4) -> dict[str, str]:  # id -> why it failed
+    "Run `task` on every configuration, several at a time. If a worker is killed, the runs that it cut off wait until the others are over and are then taken up one by one; a run whose process was killed `kills` times is given up."
     images = len(data_for(configs[0], data).x_train)
     devices, kw = worker_devices(device, workers), dict(scale=scale, data=data, force=force)
     calls = {c.id: (task, c, total_steps(c, images), kw) for c in configs}
     ended: dict[str, str | None] = {}
+    killed = dict.fromkeys(calls, 0)
     with multiprocessing.get_context("spawn").Manager() as manager, tqdm(total=sum(c[2] for c in calls.values()), unit="step", desc=f"{len(calls)} runs", disable=not progress) as bar:
-        for _ in range(restarts + 1):
-            left = {i: c for i, c in calls.items() if i not in ended}
-            if left: ended |= _run_pool(left, devices[:len(left)], manager, bar)
+        while left := [i for i in calls if i not in ended]:
+            batch = [i for i in left if not killed[i]] or left[:1]
+            found, cut_off = _run_pool({i: calls[i] for i in batch}, devices[:len(batch)], manager, bar)
+            ended |= found
+            for i in cut_off or (set(batch) - ended.keys() if not found else ()):       # none had begun: a worker died at its start
+                killed[i] += 1
+                if killed[i] >= kills: ended[i] = f"run {i}: its process was killed {kills} times (out of memory?); run the same command again to go on from its checkpoint, with fewer workers if need be"
             bar.n = sum(calls[i][2] for i in ended)              # what a killed worker had done is reported again by its successor
-    if len(ended) < len(calls): raise UserError(f"training processes were killed {restarts + 1} times (out of memory?); run the same command again to go on from the checkpoints, with fewer workers if need be")
     return {i: why for i, why in ended.items() if why}
 
 def train_all(configs: Sequence[RunConfig],
