@@ -167,7 +167,8 @@ def find_sigma(drop: AccuracyDrop,
 # %% ../nbs/09_measures.ipynb #8ce4ca6e
 class MeasureSettings(Strict):
     "What the measures leave open; the study has the defaults."
-    images: Positive = 5000                                      # how many training images flatness and SRR look at, at most
+    images: Positive = 5000                                      # how many training images the search for sigma looks at, at most
+    srr_images: Positive = 500                                   # how many SRR looks at, at most: a mean, which needs fewer
     draws: Positive = 10                                         # of the noise
     seed: pydantic.NonNegativeInt = 0                            # of the noise
     layernorm: Literal["kept", "removed"] = "kept"               # where the model's answers are looked at: margin, flatness
@@ -220,7 +221,7 @@ class Subject:
     def _srr(self, layernorm: str) -> pd.DataFrame:
         c = self.settings
         with self._as(layernorm):
-            try: frame = layerwise_srr(self.model, self.batches(c.images, 100), c.eps, c.lam)
+            try: frame = layerwise_srr(self.model, self.batches(c.srr_images, 100), c.eps, c.lam)
             except UserError: frame = pd.DataFrame([(e, l + 1) for e in c.eps for l in range(len(self.model.layers))], columns=["eps", "layer"]).assign(**dict.fromkeys(TERMS, math.nan))
         return frame.assign(layernorm=layernorm)
 
@@ -305,7 +306,7 @@ def measures_of(s: Subject) -> dict:
     "All measures of a model, and what they come from; None where one is not defined."
     values = {name: _finite(m.of(s)) for name, m in MEASURES.items()}
     terms = {k: [_finite(v) for v in s.srr[k]] for k in ("eps", "layer", "rate", "subspace_rate", *SPARSITY)} | dict(layernorm=s.srr.layernorm.tolist())
-    settings = s.settings.model_dump(mode="json") | dict(images=min(s.settings.images, len(s.x)))
+    settings = s.settings.model_dump(mode="json") | dict(images=min(s.settings.images, len(s.x)), srr_images=min(s.settings.srr_images, len(s.x)))
     return dict(settings=settings, values=values, margin=_finite(s.margin), sigma=_finite(s.sigma), srr=terms)
 
 def subject_of(record: Record, scale: str, data: str | Path | None = None, device: str = "auto", settings: MeasureSettings = MeasureSettings()) -> Subject:
@@ -317,8 +318,8 @@ def subject_of(record: Record, scale: str, data: str | Path | None = None, devic
 
 def is_measured(record: Record) -> bool:
     "Whether a record holds every measure of the registry, with the settings of the study."
-    settings = {k: v for k, v in record.measures.get("settings", {}).items() if k != "images"}
-    return set(MEASURES) <= set(record.measures.get("values", {})) and settings == MeasureSettings().model_dump(mode="json", exclude={"images"})
+    settings = {k: v for k, v in record.measures.get("settings", {}).items() if k not in ("images", "srr_images")}
+    return set(MEASURES) <= set(record.measures.get("values", {})) and settings == MeasureSettings().model_dump(mode="json", exclude={"images", "srr_images"})
 
 def measure(record: Record, scale: str, data: str | Path | None = None, device: str = "auto", settings: MeasureSettings = MeasureSettings()) -> Record:
     "The record with its measures, computed from the weights on this machine; stored if the settings are those of the study, so that no two records of a scale are measured differently."
