@@ -193,6 +193,7 @@ def sweep_command(grid, scale, dataset, engine, measured, device, workers, parti
     click.echo(describe(found))
     if (found.state != "done").any(): raise UserError(f"{(found.state != 'done').sum()} of {len(found)} runs are not done; the same command takes them up again")
 
+# %% ../nbs/14_cli.ipynb #e6bfd606
 @cli.command("measure")
 @click.argument("id")
 @_scale
@@ -227,7 +228,7 @@ def data_command(name, folder):
         click.echo(f"{d.name} {split}: {len(x):,} images of {x.shape[1]} x {x.shape[2]} x {x.shape[3]} (uint8), {d.classes} classes of {per_class.min()} to {per_class.max()} images")
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
-# %% ../nbs/14_cli.ipynb #e6bfd606
+# %% ../nbs/14_cli.ipynb #e3149b46
 @cli.group("runs", cls=click.Group)
 def runs_group():
     "List and show the records of a scale."
@@ -250,7 +251,7 @@ def runs_show(id, scale):
     click.echo(json.dumps(record.model_dump(mode="json", exclude={"probe", "history"}), indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 
-# %% ../nbs/14_cli.ipynb #d17f0390
+# %% ../nbs/14_cli.ipynb #ccc63f63
 def main(args: Sequence[str] | None = None):
     "The entry point of `crate-nb`."
     try: code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0

@@ -177,6 +177,7 @@ class MeasureSettings(Strict):
     eps: tuple[pydantic.PositiveFloat, ...] = pydantic.Field((0.5, 0.1, 1.0), min_length=1)   # of SRR: the first is that of the measure, the others are kept for comparison
     lam: pydantic.NonNegativeFloat = 0.1                         # of SRR
 
+# %% ../nbs/09_measures.ipynb #ac877a53
 @dataclass
 class Subject:
     "A trained model, its initial weights, its training images, and what measures need of them."
@@ -225,6 +226,7 @@ class Subject:
             except UserError: frame = pd.DataFrame([(e, l + 1) for e in c.eps for l in range(len(self.model.layers))], columns=["eps", "layer"]).assign(**dict.fromkeys(TERMS, math.nan))
         return frame.assign(layernorm=layernorm)
 
+# %% ../nbs/09_measures.ipynb #b51edff6
 def _stack(values) -> Tensor: return torch.tensor([float(v) for v in values], dtype=torch.float64)
 
 class _Batches(Sequence):
@@ -243,7 +245,7 @@ def without_layernorm(model: nn.Module) -> Iterator[nn.Module]:
     finally:
         for parent, name, child in found: setattr(parent, name, child)
 
-# %% ../nbs/09_measures.ipynb #b08c84d3
+# %% ../nbs/09_measures.ipynb #7c825704
 @dataclass(frozen=True)
 class Measure:
     "A complexity measure: low should mean a small generalisation gap."
@@ -258,17 +260,17 @@ def _over_margin(s: Subject, value: float) -> float: return value - 2*math.log(s
 
 MEASURES: dict[str, Measure] = {}
 
-# %% ../nbs/09_measures.ipynb #7c825704
+# %% ../nbs/09_measures.ipynb #e326ea53
 MEASURES |= {
     "l2-norm": Measure("L2 of Dziugaite et al.", r"\|w\|_2", lambda s: math.sqrt(s.fro2.sum())),
     "l2-norm-init": Measure("L2-dist of Dziugaite et al.", r"\|w - w^0\|_2", lambda s: math.sqrt(s.distance_fro2.sum())),
     "params": Measure("20", r"\omega", lambda s: sum(p.numel() for p in trained_parameters(s.model))),
 }
 
-# %% ../nbs/09_measures.ipynb #e326ea53
+# %% ../nbs/09_measures.ipynb #33692429
 MEASURES |= {"1/margin": Measure("22", r"1/\gamma^2", lambda s: 1/s.margin**2)}
 
-# %% ../nbs/09_measures.ipynb #33692429
+# %% ../nbs/09_measures.ipynb #b9eff985
 MEASURES |= {
     "sum-of-spec": Measure("35", r"\log n (\prod_i \|W_i\|_2^2)^{1/n}", lambda s: _mean_log(s, _log(s.spec2))),
     "prod-of-spec": Measure("32", r"\log \prod_i \|W_i\|_2^2", lambda s: _log(s.spec2)),
@@ -279,7 +281,7 @@ MEASURES |= {
     "spec-orig-main": Measure("30", r"\log \prod_i \|W_i\|_2^2 / \gamma^2 \sum_j \|W_j\|_F^2 / \|W_j\|_2^2", lambda s: _over_margin(s, _log(s.spec2)) + _log((s.fro2/s.spec2).sum())),
 }
 
-# %% ../nbs/09_measures.ipynb #b9eff985
+# %% ../nbs/09_measures.ipynb #bc242472
 MEASURES |= {
     "sum-of-fro": Measure("39", r"\log n (\prod_i \|W_i\|_F^2)^{1/n}", lambda s: _mean_log(s, _log(s.fro2))),
     "prod-of-fro": Measure("37", r"\log \prod_i \|W_i\|_F^2", lambda s: _log(s.fro2)),
@@ -291,7 +293,7 @@ MEASURES |= {
     "path-norm": Measure("44", r"\sum_i f_{w^2}(1)_i", lambda s: path_norm(s.model)),
 }
 
-# %% ../nbs/09_measures.ipynb #bc242472
+# %% ../nbs/09_measures.ipynb #90f49961
 MEASURES |= {
     "pac-bayes-init": Measure("48", r"\|w - w^0\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.distance_fro2.sum()))),
     "pac-bayes-orig": Measure("49", r"\|w\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.fro2.sum()))),
@@ -299,7 +301,7 @@ MEASURES |= {
     "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[(s.srr.eps == s.settings.eps[0]) & (s.srr.layernorm == s.settings.srr_layernorm)].srr.mean(skipna=False))),
 }
 
-# %% ../nbs/09_measures.ipynb #74bbed86
+# %% ../nbs/09_measures.ipynb #b708f642
 def _finite(x: float) -> float | None: return float(x) if math.isfinite(x) else None
 
 def measures_of(s: Subject) -> dict:

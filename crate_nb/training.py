@@ -343,6 +343,7 @@ def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar) -> tupl
     ended = {i: f.result() for i, f in futures.items() if not f.cancelled() and not f.exception()}
     return ended, begun - ended.keys()
 
+# %% ../nbs/08_training.ipynb #e288480a
 def run_all(configs: Sequence[RunConfig],
             scale: str = "quick", data: str | Path | None = None, device: str = "auto", workers: int | None = None, force: bool = False, progress: bool = True,
             task: Callable = train,            # task(config, scale=, data=, device=, force=, report=), importable by a worker process
@@ -380,7 +381,7 @@ def train_all(configs: Sequence[RunConfig],
     if failed: raise UserError(f"{len(failed)} of {len(missing)} runs failed, the others are recorded; the first: {next(iter(failed.values()))}")
     return [store.get(c) for c in configs]
 
-# %% ../nbs/08_training.ipynb #82366153
+# %% ../nbs/08_training.ipynb #a64e76f9
 @lru_cache(maxsize=64)
 def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> float:
     "Training seconds for one image, from two timed steps after one to warm up; one thread on the CPU, as in `train_all`."
