@@ -85,7 +85,8 @@ class Evidence:
         grid = CORRELATION[self.scale]
         dim = main_width(grid) if width == "main" else next(d for d in grid.axes["dim"] if d != main_width(grid))
         records = [r for r in self.records("tab1") if r.config.dim == dim and is_measured(r)]
-        records = [r for r in records if r.config.seed == min(r.config.seed for r in records)]   # one model for each configuration: two would not be independent
+        seed = min((r.config.seed for r in records), default=0)
+        records = [r for r in records if r.config.seed == seed]  # one model for each configuration: two would not be independent
         return (records, met(model_table(records, grid))) if len(records) == len(grid.rows())//len(grid.axes["dim"]) else None
 
     def probes(self, experiment: str = "fig2") -> pd.DataFrame:

@@ -8,14 +8,13 @@ __all__ = ['STATES', 'find_grid', 'grid_configs', 'run_one', 'is_complete', 'swe
 
 # %% ../nbs/11_sweeps.ipynb #59212253
 import json, logging, os, shutil, subprocess, time, traceback, warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 import pandas as pd, pydantic
 from tqdm import tqdm
 from .core import UserError, check_choice, home, write_atomic
-from .runs import Busy, CORRELATION, EXPERIMENTS, Grid, Positive, Record, RunConfig, Store, Strict, plan, read_grid, scale_config
+from .runs import Busy, GRIDS, Grid, Positive, Record, RunConfig, Store, Strict, read_grid, scale_config
 from .training import check_same_images, data_for, logger, run_all, train, train_all
 from .measures import is_measured, train_and_measure
 
@@ -24,7 +23,7 @@ def find_grid(name: str,                # `tab1`, or the path of a TOML file
               scale: str) -> Grid:
     "The grid called `name`; a `UserError` that says what is wrong with it."
     if Path(name).suffix == ".toml": return read_grid(Path(name))
-    return EXPERIMENTS[check_choice("grid", name, [k for k, v in EXPERIMENTS.items() if isinstance(v, dict)] + ["or the path of a .toml file"])][scale]
+    return GRIDS[check_choice("grid", name, [*GRIDS, "or the path of a .toml file"])][scale]
 
 def grid_configs(grid: Grid, scale: str, dataset: str | None = None) -> list[RunConfig]:
     "The configurations of a grid at a scale, each validated."
@@ -40,8 +39,7 @@ def run_one(config: RunConfig, scale: str = "quick", measured: bool = True, wait
     _note(store, config.id).unlink(missing_ok=True)
     while True:
         try:
-            record = (train_and_measure if measured else train)(config, scale, **kw)
-            return record
+            return (train_and_measure if measured else train)(config, scale, **kw)
         except Busy:
             logger.info("run %s: another process has it; waiting", config.id)
             time.sleep(wait)
@@ -66,7 +64,7 @@ def sweep_local(configs: Sequence[RunConfig], scale: str, data: str | Path | Non
 # %% ../nbs/11_sweeps.ipynb #d5a56481
 def records_of(experiment: str, configs: Sequence[RunConfig], scale: str, data: str | Path | None = None, device: str = "auto", force: bool = False) -> list[Record]:
     "The records of an experiment's runs, measured if the experiment is a grid; what is missing is computed."
-    how = dict(task=run_one, complete=is_complete) if isinstance(EXPERIMENTS[experiment], dict) else {}
+    how = dict(task=run_one, complete=is_complete) if experiment in GRIDS else {}
     return train_all(configs, scale, data, device, force=force, **how)
 
 # %% ../nbs/11_sweeps.ipynb #63a7e6a8
@@ -96,6 +94,7 @@ def check_slurm(options: SlurmOptions, device: str = "auto"):
     try: import submitit
     except ImportError: raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'") from None
 
+# %% ../nbs/11_sweeps.ipynb #27ff9935
 class _Job:
     "What a job does; it can be sent, and sent again."
     def __init__(self, config: RunConfig, home: Path, **kw): self.config, self.home, self.kw = config, home, kw
@@ -135,7 +134,7 @@ def submit_slurm(configs: Sequence[RunConfig], scale: str, data: str | Path | No
         write_atomic(_job_file(store, c.id), json.dumps(dict(job=job.job_id, log=str(job.paths.stdout))))
     return sent
 
-# %% ../nbs/11_sweeps.ipynb #5cd306cc
+# %% ../nbs/11_sweeps.ipynb #4ee24239
 STATES = ("done", "running", "queued", "failed", "missing")
 
 def _queue() -> dict[str, str]:
@@ -147,6 +146,7 @@ def _tail(path: Path, lines: int = 3) -> str:
     except OSError: return "it left no log"
 
 def _state(config: RunConfig, store: Store, measured: bool, queue: dict[str, str]) -> tuple[str, str]:
+    "The state of a run, and what there is to say of it; `queue` is older than its record, so that a job that has just ended is done, not failed."
     job = json.loads(_job_file(store, config.id).read_text()) if _job_file(store, config.id).is_file() else None
     slurm = queue.get(job["job"]) if job else None
     if is_complete(store.get(config), measured): return "done", ""
@@ -159,8 +159,9 @@ def _state(config: RunConfig, store: Store, measured: bool, queue: dict[str, str
 def sweep_status(configs: Sequence[RunConfig], scale: str, measured: bool = True) -> pd.DataFrame:  # index: ids; columns: state, note
     "Each run of a sweep: done, running, queued, failed (with the last lines of its log) or missing."
     store = Store(scale)
-    queue = _queue() if any(_job_file(store, c.id).is_file() and not is_complete(store.get(c), measured) for c in configs) else {}
-    rows = {c.id: _state(c, store, measured, queue) for c in configs}
+    done = {c.id for c in configs if is_complete(store.get(c), measured)}
+    queue = _queue() if any(_job_file(store, c.id).is_file() for c in configs if c.id not in done) else {}
+    rows = {c.id: ("done", "") if c.id in done else _state(c, store, measured, queue) for c in configs}
     return pd.DataFrame(rows.values(), index=pd.Index(rows, name="id"), columns=["state", "note"])
 
 def describe(status: pd.DataFrame) -> str:
