@@ -41,7 +41,7 @@ VARIANTS: dict[str, Variant] = {
     "crate-identity": Variant("identity", paper="CRATE-Identity"),
 }
 
-# %% ../nbs/03_models.ipynb #9109635a
+# %% ../nbs/03_models.ipynb #79cef2a0
 class Layer(nn.Module):
     "Z -> ISTA(LN(Z +- out(SSA(LN Z)))), eqs. 2 and 3; `eta` and `lam` are ISTA's step size and l1 weight."
     def __init__(self, variant: Variant,
@@ -63,12 +63,13 @@ class Layer(nn.Module):
         "The subspaces of this layer."
         return self.U.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
-    def forward(self, z: Tensor) -> Tensor:  # (..., N, d) -> (..., N, d)
+    def forward(self, z: Tensor,  # (..., N, d)
+                tokens: int | None = None) -> Tensor:  # only the first tokens of the output; all by default -> (..., N or tokens, d)
         p = self.dropout if self.training else 0.0
-        y = mssa(self.norm_mssa(z), self.u, self.variant.output, self.weight, self.bias, dropout=p)
-        return ista(self.norm_ista(z + self.variant.sign*F.dropout(y, p)), self.D, self.eta, self.lam)
+        y = mssa(self.norm_mssa(z), self.u, self.variant.output, self.weight, self.bias, p, tokens)
+        return ista(self.norm_ista(z[..., :tokens, :] + self.variant.sign*F.dropout(y, p)), self.D, self.eta, self.lam)
 
-# %% ../nbs/03_models.ipynb #e4b8cc13
+# %% ../nbs/03_models.ipynb #876e227d
 def patchify(x: Tensor,           # images (B, C, H, W)
              size: int) -> Tensor:  # patches (B, H W / size^2, size^2 C), each flattened as (row, column, channel)
     "Cut images into square patches, row by row."
@@ -108,14 +109,25 @@ class CRATE(nn.Module):
         z = self.embed(patchify(x, self.patch_size))
         return self.dropout(torch.cat([self.cls_token.expand(len(z), -1, -1), z], 1) + self.positions)
 
+    def layer_inputs(self, x: Tensor) -> list[Tensor]:  # images (B, C, H, W) -> [Z^0, ..., Z^{L-1}], each (B, N, d)
+        "What each layer reads."
+        zs = [self.tokens(x)]
+        for layer in self.layers[:-1]: zs.append(layer(zs[-1]))
+        return zs
+
+    def classify(self, z: Tensor) -> Tensor:  # Z^{L-1} (B, N, d) -> logits (B, classes)
+        "The last layer, for the class token alone, and the head."
+        return self.head(self.layers[-1](z, 1)[:, 0])
+
     def forward(self, x: Tensor,  # images (B, C, H, W)
                 return_layers: bool = False):  # logits (B, classes); with `return_layers` also [Z^0, Z^1, ..., Z^L]
-        zs = [self.tokens(x)]
-        for layer in self.layers:
-            z = layer(zs[-1])
-            zs = [*zs, z] if return_layers else [z]
-        logits = self.head(zs[-1][:, 0])
-        return (logits, zs) if return_layers else logits
+        if return_layers:
+            zs = self.layer_inputs(x)
+            zs.append(self.layers[-1](zs[-1]))
+            return self.head(zs[-1][:, 0]), zs
+        z = self.tokens(x)
+        for layer in self.layers[:-1]: z = layer(z)
+        return self.classify(z)
 
 # %% ../nbs/03_models.ipynb #b50d90a1
 SIZES: dict[str, dict[str, int]] = {"tiny": dict(dim=384, depth=12, heads=6), "small": dict(dim=576, depth=12, heads=12),

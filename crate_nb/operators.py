@@ -6,12 +6,12 @@
 __all__ = ['RULES', 'RULE_NAMES', 'OUTPUT_MAPS', 'rule_step', 'orthonormal_subspaces', 'toy_tokens', 'toy_trajectory', 'ssa',
            'mssa', 'ista']
 
-# %% ../nbs/02_operators.ipynb #7d5a812e
+# %% ../nbs/02_operators.ipynb #82ebbf3a
 from collections.abc import Callable, Sequence
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from .core import UserError, check_choice
+from .core import UserError, check_choice, full_precision
 from .rates import check_eps, pack, project, subspace_coding_rate
 
 # %% ../nbs/02_operators.ipynb #ee300411
@@ -70,16 +70,38 @@ def toy_trajectory(rule: str,             # a to e
         rates.append(subspace_coding_rate(z, u, eps))
     return torch.stack([torch.stack(pair, -1) for pair in zip(rates, rates[1:])], 1)
 
-# %% ../nbs/02_operators.ipynb #0691e58b
+# %% ../nbs/02_operators.ipynb #35bff28d
+class _FewTokens(torch.autograd.Function):
+    "softmax(V V^T / sqrt(p)) V with the scores kept for the gradient: V V^T is symmetric, so dV takes three products and not five."
+    @staticmethod
+    def forward(v):                                              # (B, N, p)
+        scores = torch.baddbmm(v.new_zeros(()), v, v.mT, beta=0, alpha=v.shape[-1]**-0.5)
+        weights = torch.softmax(scores, -1)
+        return torch.bmm(weights, v), weights
+
+    @staticmethod
+    def setup_context(ctx, inputs, output): ctx.save_for_backward(*inputs, output[1]); ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad, _):
+        v, weights = ctx.saved_tensors
+        slope = torch.bmm(grad, v.mT)                            # of the weights, then of the scores
+        slope = weights*(slope - (slope*weights).sum(-1, keepdim=True))
+        return torch.bmm(weights.mT, grad).baddbmm_(slope + slope.mT, v, alpha=v.shape[-1]**-0.5)
+
 def ssa(z: Tensor,             # tokens (..., N, d)
         u: Tensor,             # subspaces (K, d, p)
-        dropout: float = 0.0) -> Tensor:  # heads side by side (..., N, K p)
+        dropout: float = 0.0,
+        queries: int | None = None) -> Tensor:  # only the first tokens ask; all by default -> heads side by side (..., N or queries, K p)
     "Subspace self-attention of every head: softmax(V V^T / sqrt(p)) V (eq. 4)."
     v = project(z, u)                                            # (..., K, N, p)
-    h = F.scaled_dot_product_attention(v, v, v, dropout_p=dropout)
+    if queries is None and not dropout and v.requires_grad and v.device.type == "cpu" and v.dtype in (torch.float32, torch.float64) and v.shape[-2] <= 128:
+        h = _FewTokens.apply(v.flatten(0, -3).contiguous())[0].view(v.shape)
+    else: h = F.scaled_dot_product_attention(v[..., :queries, :], v, v, dropout_p=dropout)
     return h.transpose(-3, -2).flatten(-2)                       # (..., N, K p)
 
-# %% ../nbs/02_operators.ipynb #96f5be1c
+# %% ../nbs/02_operators.ipynb #19b38b8a
 OUTPUT_MAPS: dict[str, Callable[..., Tensor]] = {                # (H (..., N, K p), U (d, K p), weight, bias) -> (..., N, d)
     "subspace":  lambda h, u, weight=None, bias=None: h @ u.mT,
     "transpose": lambda h, u, weight=None, bias=None: h @ u,
@@ -92,11 +114,12 @@ def mssa(z: Tensor,                # tokens (..., N, d)
          u: Tensor,                # subspaces (K, d, p)
          output: str = "subspace",  # a row of `OUTPUT_MAPS`
          weight: Tensor | None = None, bias: Tensor | None = None,  # of the maps `learned` and `fixed`
-         dropout: float = 0.0) -> Tensor:  # (..., N, d)
+         dropout: float = 0.0,
+         queries: int | None = None) -> Tensor:  # for the first tokens only; all by default -> (..., N or queries, d)
     "Multi-head subspace self-attention with one of the output maps (eq. 4); the sign and the skip connection belong to the layer."
-    return OUTPUT_MAPS[check_choice("output map", output, OUTPUT_MAPS)](ssa(z, u, dropout), pack(u), weight, bias)
+    return OUTPUT_MAPS[check_choice("output map", output, OUTPUT_MAPS)](ssa(z, u, dropout, queries), pack(u), weight, bias)
 
-# %% ../nbs/02_operators.ipynb #d0a730fd
+# %% ../nbs/02_operators.ipynb #3771a136
 def ista(z: Tensor,            # tokens (..., d)
          D: Tensor,            # dictionary (d, d)
          eta: float = 0.1,     # step size
@@ -104,7 +127,8 @@ def ista(z: Tensor,            # tokens (..., d)
          ) -> Tensor:          # (..., d), not negative
     "ReLU(z + eta D^T (z - D z) - eta lam) on each token (eq. 3), with as few products as the number of tokens allows."
     if z.numel() > 2*z.shape[-1]**2:                             # more than 2 d tokens: one product with a folded matrix
-        fold = torch.addmm(D, D.mT, D, beta=eta, alpha=-eta)     # eta (D - D^T D), whose right product is D^T z - D^T D z
-        fold.diagonal().add_(1)
-        return F.relu(z @ fold - eta*lam)
+        with full_precision(z.device):                           # I + a small matrix: built in full precision, rounded once
+            fold = torch.addmm(D, D.mT, D, beta=eta, alpha=-eta) # eta (D - D^T D), whose right product is D^T z - D^T D z
+            fold.diagonal().add_(1)
+        return F.linear(z, fold.mT, fold.new_full((len(D),), -eta*lam)).relu_()
     return F.relu(z + eta*(z - z @ D.mT) @ D - eta*lam)

@@ -12,29 +12,29 @@ from torch import Tensor, nn
 from .core import UserError, check_choice
 from .rates import coding_rate, subspace_coding_rate
 
-# %% ../nbs/04_srr.ipynb #c2b53202
+# %% ../nbs/04_srr.ipynb #ffb72416
 SPARSITY: dict[str, Callable[[Tensor], Tensor]] = {              # z (..., N, d) -> (...)
-    "l0": lambda z: (z != 0).flatten(-2).sum(-1).to(torch.promote_types(z.dtype, torch.float32)),
+    "l0": lambda z: z.detach().sign().abs().flatten(-2).sum(-1, dtype=torch.promote_types(z.dtype, torch.float32)),
     "l1": lambda z: z.abs().flatten(-2).sum(-1, dtype=torch.promote_types(z.dtype, torch.float32)),
 }
 
 def srr_terms(z: Tensor,          # tokens (..., N, d)
               u: Tensor,          # subspaces (K, d, p)
-              eps: float = 0.5,   # distortion
-              sparsity: str = "l0") -> tuple[Tensor, Tensor, Tensor]:  # R, R^c in nats per sample, and ||Z||, each (...)
+              eps: float | Sequence[float] = 0.5,  # one distortion, or several
+              sparsity: str = "l0") -> tuple[Tensor, Tensor, Tensor]:  # R, R^c in nats per sample, each (...), or (E, ...) for E distortions; ||Z|| (...)
     "The rate, the subspace rate, and the sparsity term of the objective."
     return coding_rate(z, eps), subspace_coding_rate(z, u, eps), SPARSITY[check_choice("sparsity", sparsity, SPARSITY)](z)
 
 def sparse_rate_reduction(z: Tensor,          # tokens (..., N, d)
                           u: Tensor,          # subspaces (K, d, p)
-                          eps: float = 0.5,   # distortion
+                          eps: float | Sequence[float] = 0.5,  # one distortion, or several
                           lam: float = 0.1,   # weight of the sparsity term
-                          sparsity: str = "l0") -> Tensor:  # (...) per sample; `l0` counts non-zeros and has no gradient, `l1` sums |z|
+                          sparsity: str = "l0") -> Tensor:  # (...) per sample, or (E, ...); `l0` counts non-zeros and has no gradient, `l1` sums |z|
     "SRR = R^c(Z; U) - R(Z) + lam ||Z||_0, to be minimised (eq. 1 with the sign turned, eq. 11)."
     rate, subspace_rate, size = srr_terms(z, u, eps, sparsity)
     return subspace_rate - rate + lam*size
 
-# %% ../nbs/04_srr.ipynb #cee4113f
+# %% ../nbs/04_srr.ipynb #d2c8f3fc
 TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")                 # columns of a probe, each with its standard deviation `<term>_std`
 
 class _Moments:
@@ -48,7 +48,7 @@ class _Moments:
     def std(self): return (self.m2/max(self.n - 1, 1))**0.5
 
 @torch.no_grad()
-def layerwise_srr(model: nn.Module,          # a `CRATE`, or any model with `.layers[l].u` and `model(x, return_layers=True)`
+def layerwise_srr(model: nn.Module,          # a `CRATE`, or any model with `tokens(x)`, which gives Z^0, and `layers`, each a map Z^{l-1} -> Z^l with its subspaces as `u`
                   loader: Iterable,          # batches of images (B, C, H, W), or (images, ...) tuples, as the model reads them
                   eps: float | Sequence[float] = 0.5,  # one distortion or several
                   lam: float = 0.1) -> pd.DataFrame:  # one row per eps and layer 1 to L: `TERMS` and their `_std` over samples
@@ -58,17 +58,18 @@ def layerwise_srr(model: nn.Module,          # a `CRATE`, or any model with `.la
     try:
         for batch in loader:
             x = batch[0] if isinstance(batch, (tuple, list)) else batch
-            zs = model(x, return_layers=True)[1][1:]
-            moments.update(torch.stack([_all_terms(z, layer.u, e, lam) for e in epses for z, layer in zip(zs, model.layers)], 1))
+            z, terms = model.tokens(x), []
+            for layer in model.layers: z = layer(z); terms.append(_all_terms(z, layer.u, epses, lam))   # layer by layer, while Z^l is in the cache
+            moments.update(torch.stack(terms, 2).flatten(1, 2))
     finally: model.train(training)
     if not moments.n: raise UserError("layer-wise SRR of no samples; the loader gave no batch")
     index = pd.MultiIndex.from_product([epses, range(1, len(model.layers) + 1)], names=["eps", "layer"])
     mean, std = (pd.DataFrame(t.cpu().numpy(), index, TERMS) for t in (moments.mean, moments.std()))
     return mean.join(std.add_suffix("_std")).reset_index().assign(samples=moments.n)
 
-def _all_terms(z, u, eps, lam):  # (B, 5), in the order of TERMS
-    rate, subspace_rate, l0 = srr_terms(z, u, eps)
-    return torch.stack([rate, subspace_rate, l0, SPARSITY["l1"](z), subspace_rate - rate + lam*l0], -1)
+def _all_terms(z, u, epses, lam):  # (B, E, 5), in the order of TERMS
+    rate, subspace_rate, l0 = srr_terms(z, u, epses)             # (E, B), (E, B), (B,)
+    return torch.stack([rate, subspace_rate, *(t.expand_as(rate) for t in (l0, SPARSITY["l1"](z))), subspace_rate - rate + lam*l0], -1).transpose(0, 1)
 
 # %% ../nbs/04_srr.ipynb #cf973fc7
 def layer_srr(layer: Callable[[Tensor], Tensor],  # f^l, with its subspaces as `layer.u` (K, d, p)
