@@ -5,17 +5,17 @@
 # %% auto #0
 __all__ = ['OPS', 'crop_resize', 'resize', 'random_boxes', 'brightness', 'color', 'contrast', 'sharpness', 'posterize',
            'solarize', 'autocontrast', 'equalize', 'shear_x', 'shear_y', 'translate_x', 'translate_y', 'rotate', 'Op',
-           'rand_augment', 'augment']
+           'Draws', 'draw_ops', 'draw', 'rand_augment', 'apply_draws', 'augment']
 
-# %% ../nbs/06_augment.ipynb #1f7d40b1
+# %% ../nbs/06_augment.ipynb #d9782da7
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import torch, torch.nn.functional as F
 from torch import Tensor
-from .core import UserError
+from .core import UserError, send
 
-# %% ../nbs/06_augment.ipynb #9e31cb1f
+# %% ../nbs/06_augment.ipynb #cf39ac9c
 def _weights(start: Tensor, length: Tensor, source: int, size: int) -> Tensor:  # (B, size, source)
     "Triangle-filter weights that resample [start, start + length) of `source` pixels to `size` pixels."
     scale = (length/size)[:, None, None]                         # input pixels for each output pixel
@@ -30,7 +30,7 @@ def crop_resize(x: Tensor,              # uint8 (B, C, H, W)
                 box: Tensor,            # (B, 4): top, left, height, width in pixels
                 size: int) -> Tensor:   # uint8 (B, C, size, size)
     "Cut a box out of each image and resize it, bilinear with antialiasing."
-    top, left, height, width = box.to(x.device, torch.float32).T
+    top, left, height, width = send(box.float(), x.device).T
     wy, wx = _weights(top, height, x.shape[2], size), _weights(left, width, x.shape[3], size)
     y = wy[:, None] @ x.float() @ wx[:, None].mT
     return y.add_(0.5).clamp_(0, 255).to(torch.uint8)
@@ -98,13 +98,13 @@ def equalize(x, v=None):
     table = (step//2 + hist.cumsum(2) - hist)//step.clamp(min=1)
     return _lookup(x, torch.where(step > 0, table, torch.arange(256, device=x.device)))
 
-# %% ../nbs/06_augment.ipynb #0ce3be0b
+# %% ../nbs/06_augment.ipynb #c87d18eb
 def _affine(x: Tensor, a, b, c, d, e, f) -> Tensor:
     "Output pixel (i, j) takes the input pixel at (a i + b j + c, d i + e j + f), pixel centres at one half; coefficients (B,)."
     h, w = x.shape[2:]
     i = torch.arange(w, device=x.device, dtype=torch.float64) + 0.5                # column
     j = torch.arange(h, device=x.device, dtype=torch.float64)[:, None] + 0.5       # row
-    a, b, c, d, e, f = (torch.as_tensor(t, device=x.device, dtype=torch.float64).view(-1, 1, 1) for t in (a, b, c, d, e, f))
+    a, b, c, d, e, f = (t.double().view(-1, 1, 1) if isinstance(t, Tensor) else t for t in (a, b, c, d, e, f))
     col, row = (a*i + b*j + c).floor().long(), (d*i + e*j + f).floor().long()      # (B, h, w)
     inside = (col >= 0) & (col < w) & (row >= 0) & (row < h)
     at = (row.clamp(0, h - 1)*w + col.clamp(0, w - 1)).expand(len(x), h, w).flatten(1)[:, None].expand(-1, x.shape[1], -1)
@@ -145,38 +145,73 @@ OPS: dict[str, Op] = {
     "Equalize":     Op(equalize, lambda m, w: 0.0),
 }
 
-# %% ../nbs/06_augment.ipynb #08a2dbf5
+# %% ../nbs/06_augment.ipynb #0bafd22f
+@dataclass(frozen=True)
+class Draws:
+    "What augmentation draws for a batch; row i is for image i. None: that step is left out."
+    boxes: Tensor | None       # (B, 4): top, left, height, width in pixels
+    mirrored: Tensor | None    # (B,) bool
+    ops: Tensor                # (B, n): rows of `OPS`, in the order in which they are applied
+    values: Tensor             # (B, n) float64
+
+    @classmethod
+    def cat(cls, parts: Sequence["Draws"]) -> "Draws":
+        "The draws of several batches as those of one."
+        columns = zip(*((d.boxes, d.mirrored, d.ops, d.values) for d in parts))
+        return cls(*(None if c[0] is None else torch.cat(c) for c in columns))
+
+def draw_ops(count: int, width: int, g: torch.Generator,
+             n: int = 2, magnitude: int = 14) -> tuple[Tensor, Tensor]:  # (count, n) rows of OPS, (count, n) values
+    "RandAugment's draws for `count` images of a width."
+    if not 0 <= magnitude <= 30: raise UserError(f"RandAugment magnitude {magnitude}; allowed: 0 to 30")
+    value, signed = torch.tensor([op.value(magnitude/30, width) for op in OPS.values()], dtype=torch.float64), torch.tensor([op.signed for op in OPS.values()])
+    choices, values = [], []
+    for _ in range(n):
+        choices.append(torch.randint(len(OPS), (count,), generator=g))
+        sign = 1 - 2*torch.randint(2, (count,), generator=g)
+        values.append(value[choices[-1]]*torch.where(signed[choices[-1]], sign, 1))
+    return (torch.stack(choices, 1), torch.stack(values, 1)) if n else (torch.empty(count, 0, dtype=torch.long), torch.empty(count, 0, dtype=torch.float64))
+
+def draw(count: int, height: int, width: int,  # images, and their size before they are resized
+         g: torch.Generator,
+         size: int,                   # of the result, pixels
+         crop: tuple[float, float] | None = (0.08, 1.0),  # area range of the random resized crop; None only resizes
+         flip: bool = True,           # mirror every second image, on average
+         ops: int = 2, magnitude: int = 14) -> Draws:  # of RandAugment
+    "What the paper's augmentation draws for a batch."
+    boxes = random_boxes(count, height, width, g, crop) if crop else None
+    mirrored = torch.rand(count, generator=g) < 0.5 if flip else None
+    return Draws(boxes, mirrored, *draw_ops(count, size, g, ops, magnitude))
+
+# %% ../nbs/06_augment.ipynb #b3b003de
+def _apply_ops(x: Tensor, choice: Tensor, value: Tensor) -> Tensor:
+    "One operation for each image: `choice` (B,) rows of OPS, `value` (B,), both on the CPU."
+    order = choice.argsort(stable=True)                          # images that drew one operation stand side by side
+    values, parts = send(value[order], x.device), []
+    for op, xs, vs in zip(OPS.values(), *(t.split(choice.bincount(minlength=len(OPS)).tolist()) for t in (x[send(order, x.device)], values))):
+        if len(xs): parts.append(op.apply(xs, vs))
+    return torch.cat(parts)[send(order.argsort(), x.device)]
+
 def rand_augment(x: Tensor,              # uint8 (B, C, H, W)
                  g: torch.Generator,
                  n: int = 2,             # operations for each image, drawn with replacement
                  magnitude: int = 14) -> Tensor:  # 0 to 30
     "RandAugment(n, magnitude) with a different draw for each image (Cubuk et al. 2020)."
-    if not 0 <= magnitude <= 30: raise UserError(f"RandAugment magnitude {magnitude}; allowed: 0 to 30")
-    ops = list(OPS.values())
-    values = torch.tensor([op.value(magnitude/30, x.shape[3]) for op in ops], dtype=torch.float64)
-    for _ in range(n):
-        choice = torch.randint(len(ops), (len(x),), generator=g, device=g.device)
-        sign = 1 - 2*torch.randint(2, (len(x),), generator=g, device=g.device)
-        out = x.clone()
-        for k, op in enumerate(ops[1:], 1):
-            at = (choice == k).nonzero()[:, 0]
-            if not len(at): continue
-            v = values[k].to(g.device)*sign[at] if op.signed else values[k].to(g.device).expand(len(at))
-            at, v = at.to(x.device), v.to(x.device)
-            out[at] = op.apply(x[at], v)
-        x = out
+    for choice, value in zip(*(t.unbind(1) for t in draw_ops(len(x), x.shape[3], g, n, magnitude))): x = _apply_ops(x, choice, value)
+    return x
+
+def apply_draws(x: Tensor,               # uint8 (B, C, H, W), on any device
+                draws: Draws,
+                size: int) -> Tensor:    # uint8 (B, C, size, size)
+    "The paper's training augmentation, in its order: random resized crop, horizontal flip, RandAugment."
+    x = resize(x, size) if draws.boxes is None else crop_resize(x, draws.boxes, size)
+    if draws.mirrored is not None: x = torch.where(send(draws.mirrored, x.device)[:, None, None, None], x.flip(3), x)
+    for choice, value in zip(draws.ops.unbind(1), draws.values.unbind(1)): x = _apply_ops(x, choice, value)
     return x
 
 def augment(x: Tensor,                   # uint8 (B, C, H, W)
             g: torch.Generator,
             size: int,                   # of the result, pixels
-            crop: tuple[float, float] | None = (0.08, 1.0),  # area range of the random resized crop; None only resizes
-            flip: bool = True,           # mirror every second image, on average
-            ops: int = 2, magnitude: int = 14) -> Tensor:  # of RandAugment; uint8 (B, C, size, size)
-    "The paper's training augmentation, in its order: random resized crop, horizontal flip, RandAugment."
-    if crop: x = crop_resize(x, random_boxes(len(x), *x.shape[2:], g, crop), size)
-    else: x = resize(x, size)
-    if flip:
-        mirrored = (torch.rand(len(x), generator=g, device=g.device) < 0.5).to(x.device)
-        x = torch.where(mirrored[:, None, None, None], x.flip(3), x)
-    return rand_augment(x, g, ops, magnitude) if ops else x
+            **kw) -> Tensor:             # `crop`, `flip`, `ops`, `magnitude` as for `draw` -> uint8 (B, C, size, size)
+    "Draw and apply."
+    return apply_draws(x, draw(len(x), *x.shape[2:], g, size, **kw), size)

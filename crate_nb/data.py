@@ -7,10 +7,11 @@ __all__ = ['ARCHIVES', 'NAMES', 'STATISTICS', 'ImageData', 'load_digits', 'Archi
            'read_archive', 'read_parquet', 'parquet_files', 'read_folder', 'dataset_name', 'load_data', 'normalise',
            'dataset_sizes']
 
-# %% ../nbs/05_data.ipynb #ea42ce2e
+# %% ../nbs/05_data.ipynb #ce1e8ed7
 import hashlib, io, itertools, os, re, tarfile, warnings, zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 import numpy as np, torch
 from torch import Tensor
@@ -237,13 +238,17 @@ def load_data(spec: str,                        # `digits`, `cifar10`, `cifar100
 
 def _as_data(name, parts, classes=None): return ImageData(name, classes or int(parts[1].max()) + 1, *parts, digest=_digest(*parts))
 
-# %% ../nbs/05_data.ipynb #e6490e29
+# %% ../nbs/05_data.ipynb #be60d662
 STATISTICS = {3: ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), 1: ((0.5,), (0.5,))}  # channels -> mean, standard deviation, of pixels in [0, 1]
+
+@lru_cache
+def _statistics(channels: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    return tuple(torch.tensor(t, device=device).view(-1, 1, 1) for t in STATISTICS[channels])
 
 def normalise(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> float32
     "Pixels 0 to 255 to standardised float32, on the device of `x`."
     if x.shape[1] not in STATISTICS: raise UserError(f"images with {x.shape[1]} channels; allowed: 1 (grey) or 3 (colour)")
-    mean, std = (torch.tensor(t, device=x.device).view(-1, 1, 1) for t in STATISTICS[x.shape[1]])
+    mean, std = _statistics(x.shape[1], x.device)
     return (x.float()/255 - mean)/std
 
 # %% ../nbs/05_data.ipynb #c5119ee2
