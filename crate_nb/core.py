@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['UserError', 'check_choice', 'project_root', 'home', 'write_atomic', 'mix', 'generator', 'pick_device', 'send',
-           'full_precision', 'device_name', 'git_commit']
+           'full_precision', 'device_name', 'git_commit', 'side_by_side', 'product_rate']
 
-# %% ../nbs/00_core.ipynb #43cdc619
-import hashlib, importlib.util, os, subprocess, tempfile
+# %% ../nbs/00_core.ipynb #b21dc5b4
+import hashlib, importlib.util, os, statistics, subprocess, tempfile, time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from pathlib import Path
@@ -107,3 +108,22 @@ def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None out
     except (OSError, subprocess.TimeoutExpired): return None
     if head.returncode: return None
     return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
+
+# %% ../nbs/00_core.ipynb #bd0bdef2
+def side_by_side(calls: dict[str, Callable[[], object]],
+                 device: torch.device = torch.device("cpu"),
+                 repeat: int = 5, warm: int = 1) -> dict[str, float]:  # the median seconds of each
+    "Time several calls in turn, after `warm` rounds that don't count, so that what else the machine does falls on all alike."
+    wait, seconds = torch.cuda.synchronize if device.type == "cuda" else lambda: None, {name: [] for name in calls}
+    for i in range(warm + repeat):
+        for name, call in calls.items():
+            wait(); start = time.perf_counter()
+            call(); wait()
+            if i >= warm: seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(s) for name, s in seconds.items()}
+
+def product_rate(device: torch.device = torch.device("cpu"), dtype: torch.dtype = torch.float32) -> float:  # FLOP/s
+    "The rate of a large matrix product on random numbers, with the threads that torch has now."
+    n = 2048 if device.type == "cpu" else 8192
+    a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
+    return 2*n**3/side_by_side({"product": lambda: a @ b}, device, warm=3)["product"]

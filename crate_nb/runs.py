@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['Positive', 'SCHEMA', 'SCALES', 'REGULARISED', 'FOUR', 'CORRELATION', 'EXPERIMENTS', 'GRIDS', 'one_line', 'Strict',
-           'RunConfig', 'Record', 'read_record', 'Busy', 'Store', 'dataset_label', 'scale_config', 'training_name',
-           'Grid', 'read_grid', 'plan']
+           'RunConfig', 'Record', 'read_record', 'Busy', 'training_name', 'Store', 'dataset_label', 'scale_config',
+           'Grid', 'read_grid', 'plan', 'queue']
 
-# %% ../nbs/07_runs.ipynb #80b5d0c9
-import fcntl, hashlib, itertools, json, time, tomllib
+# %% ../nbs/07_runs.ipynb #3358d3e3
+import fcntl, hashlib, itertools, json, os, time, tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -142,9 +142,18 @@ def read_record(path: Path) -> Record:
     if record.id != record.config.id: raise UserError(f"record {path} says id {record.id}, but its configuration has id {record.config.id}; it was edited, delete its folder and train it again")
     return record
 
-# %% ../nbs/07_runs.ipynb #bf51c017
+# %% ../nbs/07_runs.ipynb #b04e8fdb
 class Busy(UserError):
     "Another process trains this run."
+
+_LAYOUT = hashlib.sha256(repr([SCHEMA, *RunConfig.model_fields]).encode()).hexdigest()[:8]   # of the rows below
+
+def training_name(config: RunConfig) -> str:
+    "`cross-entropy`, `layer-12`, `random-layer`: the row of Table 6."
+    return {None: "cross-entropy", "random": "random-layer"}.get(config.srr_layer, f"layer-{config.srr_layer}")
+
+def _row(r: Record) -> dict[str, Any]:
+    return dict(id=r.id, training=training_name(r.config)) | r.config.model_dump(mode="json") | r.final | {k: r.provenance.get(k) for k in ("device", "utc", "seconds", "data_digest")}
 
 class Store:
     "The records of one scale."
@@ -193,11 +202,27 @@ class Store:
             except BlockingIOError: return True
             except OSError: return False
 
-    def frame(self) -> pd.DataFrame:
-        "One tidy row per record: id, configuration, final metrics."
-        return pd.DataFrame([dict(id=r.id, **r.config.model_dump(), **r.final, **{k: r.provenance.get(k) for k in ("device", "utc", "seconds")}) for r in self])
+    def rows(self) -> list[dict[str, Any]]:
+        "One row per record, sorted by id: configuration, final metrics (`epochs` are those trained), where and when. Rows are kept in `data/cache` with the time and size of their file: only what is new is read."
+        kept = self.root.parent.parent/"cache"/f"records-{self.scale}-{_LAYOUT}.json"
+        try: known = json.loads(kept.read_text())
+        except (OSError, ValueError): known = {}
+        found = {}
+        for id, path in sorted((f.name, self.path(f.name)) for f in os.scandir(self.root)) if self.root.is_dir() else ():
+            try: stat = os.stat(path)
+            except FileNotFoundError: continue
+            stamp = [stat.st_mtime_ns, stat.st_size]
+            found[id] = known[id] if id in known and known[id][0] == stamp else [stamp, _row(read_record(path))]
+        if found != known:
+            try: write_atomic(kept, json.dumps(found))
+            except UserError: pass                               # a full or read-only disk costs time, not the answer
+        return [row for _, row in found.values()]
 
-# %% ../nbs/07_runs.ipynb #5a7eaa0e
+    def frame(self) -> pd.DataFrame:
+        "The rows as a table."
+        return pd.DataFrame(self.rows())
+
+# %% ../nbs/07_runs.ipynb #37d56754
 _NO_AUGMENTATION = dict(crop=None, flip=False, ra_ops=0)
 SCALES: dict[str, dict[str, Any]] = {                            # name -> fields of RunConfig, and the seeds
     "smoke": dict(dataset="digits", train_size=96, test_size=60, image_size=8, patch_size=2, dim=16, heads=2, batch_size=32, epochs=1, lr=2e-3, probe_epochs=(0, 1), probe_size=32,
@@ -211,7 +236,7 @@ SCALES: dict[str, dict[str, Any]] = {                            # name -> field
 def dataset_label(scale: str, dataset: str | None = None) -> str:
     "The label of a data set: of the scale if None, else a known name, a folder's name, or a label that records of the scale carry."
     if dataset is None: return SCALES[check_choice("scale", scale, SCALES)]["dataset"]
-    if dataset not in NAMES and "/" not in dataset and any(r.config.dataset == dataset for r in Store(scale)): return dataset
+    if dataset not in NAMES and "/" not in dataset and any(r["dataset"] == dataset for r in Store(scale).rows()): return dataset
     return dataset_name(dataset)
 
 def scale_config(scale: str,                # a row of `SCALES`
@@ -221,13 +246,9 @@ def scale_config(scale: str,                # a row of `SCALES`
     fields = {k: v for k, v in SCALES[check_choice("scale", scale, SCALES)].items() if k != "seeds"}
     return RunConfig(**fields | dict(dataset=dataset_label(scale, dataset)) | changes)
 
-# %% ../nbs/07_runs.ipynb #bdc4577e
+# %% ../nbs/07_runs.ipynb #4d8d127d
 REGULARISED = (2, 4, 6, 8, 10, 12, "random")                     # the layers of Table 6
 FOUR = ("crate-c", "crate-n", "crate-t", "crate")                # the variants of Figures 2 and 3 and Tables 2 and 6
-
-def training_name(config: RunConfig) -> str:
-    "`cross-entropy`, `layer-12`, `random-layer`: the row of Table 6."
-    return {None: "cross-entropy", "random": "random-layer"}.get(config.srr_layer, f"layer-{config.srr_layer}")
 
 # %% ../nbs/07_runs.ipynb #cb5af92f
 class Grid(Strict):
@@ -268,7 +289,7 @@ CORRELATION: dict[str, Grid] = {                                 # scale -> the 
     "paper": Grid(base=_STUDY | dict(stop_loss=0.01), axes=dict(dim=(192, 384), batch_size=(64, 128), lr=(1e-4, 3e-4), dropout=(0.0, 0.1), variant=FOUR)),
 }
 
-# %% ../nbs/07_runs.ipynb #db5c360a
+# %% ../nbs/07_runs.ipynb #311b99ba
 EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each varies: rows, each trained with every seed of the scale; or a grid for each scale, trained once
     "tab1": CORRELATION,
     "fig2": [dict(variant=v) for v in FOUR],
@@ -287,3 +308,11 @@ def plan(experiment: str,                       # a row of `EXPERIMENTS`
     rows, own = EXPERIMENTS[check_choice("experiment", experiment, EXPERIMENTS)], SCALES[scale]["seeds"]
     if experiment in GRIDS: rows, own = rows[scale].rows(), (0,)
     return [base.but(seed=s, **row) for s in (own if seeds is None else seeds) for row in rows]
+
+def queue(experiments: Sequence[str],           # rows of `EXPERIMENTS`
+          scale: str = "quick", dataset: str | None = None, seeds: Sequence[int] | None = None) -> list[tuple[list[RunConfig], bool]]:  # (runs, whether they are measured)
+    "The runs that experiments need, each once, in the order of what they buy: with the first seed those with cross-entropy, those regularised at layer 12, and those at other layers; then the grid; then the other seeds."
+    def once(keys): return {c.id: c for k in experiments if k in keys for c in plan(k, scale, dataset, seeds)}.values()
+    trained = sorted(once(EXPERIMENTS.keys() - GRIDS.keys()), key=lambda c: (c.seed, {None: 0, 12: 1}.get(c.srr_layer, 2)))   # sorted() keeps the order of equals
+    first = [c for c in trained if c.seed == trained[0].seed]
+    return [(runs, measured) for runs, measured in ((first, False), (list(once(GRIDS)), True), (trained[len(first):], False)) if runs]

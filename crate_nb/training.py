@@ -349,7 +349,7 @@ def _own_stream(device: torch.device) -> Iterator[None]:
         with torch.cuda.stream(stream): yield
         torch.cuda.current_stream().wait_stream(stream)
 
-# %% ../nbs/08_training.ipynb #d2ca55e5
+# %% ../nbs/08_training.ipynb #598ceab4
 def _make_record(loop: _Loop, data: ImageData) -> Record:
     c, s = loop.config, loop.state
     train_loss, train_accuracy = loop.evaluate(loop.x, loop.y)
@@ -373,8 +373,8 @@ def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
 
 def check_same_images(store: Store, images: ImageData):
     "Refuse images that are not those which the records under their label were trained on."
-    other = next((r for r in store if r.config.dataset == images.name and r.provenance.get("data_digest") != images.digest), None)
-    if other: raise UserError(f"record {other.id} was trained on other images that are called {images.name!r} too; give the folder another name")
+    other = next((r for r in store.rows() if r["dataset"] == images.name and r["data_digest"] != images.digest), None)
+    if other: raise UserError(f"record {other['id']} was trained on other images that are called {images.name!r} too; give the folder another name")
 
 def total_steps(config: RunConfig, images: int) -> int:
     "Optimisation steps of a whole run."
