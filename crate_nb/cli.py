@@ -7,9 +7,10 @@ __all__ = ['DEFAULT_NOTEBOOKS', 'MORE_DATA', 'run_notebook', 'dry_run', 'reprodu
            'sweep_command', 'measure_command', 'claims_command', 'data_command', 'bench_command', 'runs_group',
            'runs_list', 'runs_show', 'main']
 
-# %% ../nbs/14_cli.ipynb #482b6f61
+# %% ../nbs/14_cli.ipynb #5c39426c
 import json, os, sys, tempfile, time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import click, pandas as pd
 from tqdm import tqdm
@@ -23,7 +24,7 @@ from .sweeps import SlurmOptions, describe, find_grid, grid_configs, is_complete
 from .claims import verdicts
 from .figures import BENCHES, BenchParameters, NOTEBOOKS, PaperParameters, write_report
 
-# %% ../nbs/14_cli.ipynb #d35291e4
+# %% ../nbs/14_cli.ipynb #7e4b5c3d
 def _strip_paths(notebook: Path):
     "Drop what papermill notes of this machine: input and output paths."
     nb = json.loads(notebook.read_text())
@@ -39,7 +40,7 @@ def run_notebook(source: Path,                 # of nbs/paper or nbs/bench
     given = {k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items() if k in taken}
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp)/source.name
-        try: papermill.execute_notebook(source, out, given, kernel_name="python3", progress_bar=False, cwd=os.getcwd(), extra_arguments=["--log-level=ERROR"])
+        try: papermill.execute_notebook(source, out, given, kernel_name="python3", progress_bar=False, cwd=os.getcwd(), extra_arguments=["--log-level=CRITICAL"])
         except papermill.PapermillExecutionError as e:
             kept = write_atomic(home()/"data"/"work"/f"failed-{out.name}", out.read_bytes())
             raise UserError(e.evalue if e.ename == "UserError" else f"notebook {name} failed: {e.ename}: {e.evalue}; its traceback is in {kept}") from None
@@ -47,7 +48,7 @@ def run_notebook(source: Path,                 # of nbs/paper or nbs/bench
         _strip_paths(out)
         return write_atomic(folder/out.name, out.read_bytes())
 
-# %% ../nbs/14_cli.ipynb #ca418f49
+# %% ../nbs/14_cli.ipynb #181e0086
 DEFAULT_NOTEBOOKS = {"small": ("fig1", "fig2", "tab3", "tab1", "audit", "claims")}  # Tables 2 and 6 take hours at scale small: `--only tab2`
 
 MORE_DATA = {"paper": ("cifar100",)}                             # scale -> data sets that Table 2 has besides the scale's own; used where their archive is there
@@ -82,9 +83,10 @@ def reproduce(keys: Sequence[str], p: PaperParameters, force: bool = False,
     _writable(home()/"figures"/p.scale); _writable(home()/"data"/"runs"/p.scale)
     for runs, measured in _queue(keys, p):
         train_all(runs, p.scale, p.folder, p.device, workers, force, deadline=deadline, **(dict(task=run_one, complete=is_complete) if measured else {}))
-    with tqdm([k for k in keys if all(done for _, done in _recorded([k], p))], unit="notebook", desc="notebooks") as bar:
-        for key in bar:
-            if deadline is None or time.time() < deadline: bar.set_postfix_str(NOTEBOOKS[key]); run_notebook(project_root()/"nbs"/"paper"/f"{NOTEBOOKS[key]}.ipynb", dict(p), home()/"figures"/p.scale/"notebooks")
+    ready = [k for k in keys if all(done for _, done in _recorded([k], p))]
+    def run(key):
+        if deadline is None or time.time() < deadline: run_notebook(project_root()/"nbs"/"paper"/f"{NOTEBOOKS[key]}.ipynb", dict(p), home()/"figures"/p.scale/"notebooks")
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool: list(tqdm(pool.map(run, ready), total=len(ready), unit="notebook", desc="notebooks"))   # each has a process of its own
     for other in MORE_DATA.get(p.scale, ()) if p.dataset is None and "tab2" in keys else ():
         if find_archive(ARCHIVES[other]): reproduce(["tab2"], PaperParameters(**dict(p) | dict(dataset=other)), force, workers, deadline)
     return write_report(p.scale)

@@ -8,8 +8,8 @@ __all__ = ['logger', 'PRECISIONS', 'CHECKPOINT_SECONDS', 'data_for', 'build_mode
            'check_same_images', 'total_steps', 'train', 'trained_model', 'worker_devices', 'run_all', 'train_all',
            'estimate_seconds', 'duration']
 
-# %% ../nbs/08_training.ipynb #aee43a13
-import ctypes, json, logging, math, multiprocessing, os, queue, signal, time
+# %% ../nbs/08_training.ipynb #dec0154f
+import ctypes, json, logging, math, multiprocessing, os, queue, signal, time, warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
@@ -52,7 +52,7 @@ def build_model(config: RunConfig, channels: int, classes: int) -> CRATE:
         torch.manual_seed(mix(config.seed, "init"))
         return CRATE(config.variant, config.image_size, config.patch_size, channels, classes, config.dim, config.depth, config.heads, config.eta, config.lam, config.dropout)
 
-# %% ../nbs/08_training.ipynb #886ead51
+# %% ../nbs/08_training.ipynb #0a7b3431
 def learning_rate(config: RunConfig, step: int, steps: int) -> float:
     "The learning rate of step 0 to `steps` - 1: constant, or cosine decay to 0 at `steps`."
     return config.lr if config.schedule == "constant" else config.lr*0.5*(1 + math.cos(math.pi*step/steps))
@@ -61,6 +61,7 @@ def make_optimizer(config: RunConfig, model: CRATE) -> torch.optim.Optimizer:
     "Adam or AdamW in one kernel; on a GPU with the learning rate in its memory, so that a captured step reads the rate of the day."
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
     device = next(model.parameters()).device
+    warnings.filterwarnings("ignore", message="This instance was constructed with capturable=True")   # the first steps are not captured: so it is meant
     where = dict(lr=torch.tensor(config.lr, device=device), capturable=True) if device.type == "cuda" else dict(lr=config.lr)
     return kind(model.parameters(), weight_decay=config.weight_decay, fused=True, **where)
 
@@ -195,7 +196,7 @@ def _load_checkpoint(path: Path, identity: str, model, optimizer, device) -> _St
     state.resumed += 1
     return state
 
-# %% ../nbs/08_training.ipynb #9ddd7bdf
+# %% ../nbs/08_training.ipynb #469d78af
 class _Loop:
     "One run on one device, from wherever its checkpoint is to its record."
     def __init__(self, config: RunConfig, data: ImageData, engine: Engine, work: Path, report: Callable, checkpoint_seconds: float, deadline: float | None = None):
@@ -229,8 +230,7 @@ class _Loop:
 
     def _epoch(self):
         c, s = self.config, self.state
-        order = torch.randperm(len(self.x), generator=generator(c.seed, "order", s.epoch))
-        for x, y in self._batches(order.split(c.batch_size), s.step):
+        for x, y in self._batches(self._rows(), s.step):
             at = s.epoch*self.steps + s.step                     # of the whole run, from 0
             self._set_rate(learning_rate(c, at, c.epochs*self.steps))
             if c.dropout: torch.manual_seed(mix(c.seed, "dropout", at))
@@ -242,6 +242,10 @@ class _Loop:
             self._checkpoint()
         self._end_epoch()
         self._checkpoint()
+
+    def _rows(self) -> tuple[Tensor, ...]:
+        "Which images make the batches of this epoch."
+        return torch.randperm(len(self.x), generator=generator(self.config.seed, "order", self.state.epoch)).split(self.config.batch_size)
 
     def _batches(self, rows: Sequence[Tensor], first: int) -> Iterator[tuple[Tensor, Tensor]]:
         "The augmented batches of an epoch from step `first` on; on a GPU those of the next chunk are made while the present ones are used."
@@ -288,12 +292,18 @@ class _Loop:
         "Wait for the device, read its sums, report what is new; an error if a loss since the last look was not finite."
         s, n = self.state, min(self.state.step*self.config.batch_size, len(self.x)) - self.looked*self.config.batch_size
         s.sums = self.sums.tolist()
-        if self.failed.item():
-            x = self._augmented(torch.randperm(len(self.x), generator=generator(self.config.seed, "order", s.epoch)).split(self.config.batch_size)[:s.step], self.looked)[0]
-            raise UserError(self._where(normalise(x), "the loss is not finite"))
+        if self.failed.item(): raise UserError(self._where(self._bad_batch(), "the loss is not finite"))
         ce, _, correct = (a - b for a, b in zip(s.sums, self.seen))
         self.report(s.step - self.looked, dict(loss=ce/n, accuracy=100*correct/n))
         self.seen, self.looked = s.sums, s.step
+
+    @torch.no_grad()
+    def _bad_batch(self) -> Tensor:
+        "The standardised images since the last look that gave the loss that is not finite; the weights are still those."
+        for at in range(self.looked, self.state.step, self.engine.chunk):
+            for x in self._augmented(self._rows()[:self.state.step], at)[0].split(self.config.batch_size):
+                if not self.model(x := normalise(x)).isfinite().all(): return x
+        return x
 
     @torch.no_grad()
     def _where(self, x: Tensor, what: str) -> str:
@@ -524,7 +534,7 @@ def train_all(configs: Sequence[RunConfig],
     if failed: raise UserError(f"{len(failed)} of {len(missing)} runs failed, the others are recorded; the first: {next(iter(failed.values()))}")
     return [store.get(c) for c in configs]
 
-# %% ../nbs/08_training.ipynb #e07cbe94
+# %% ../nbs/08_training.ipynb #ae75d44f
 @lru_cache(maxsize=64)
 def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> float:
     "Training seconds for one image, from two timed steps after one to warm up; one thread on the CPU, as in `train_all`."
@@ -544,7 +554,7 @@ def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> floa
     finally: torch.set_num_threads(threads)
 
 def estimate_seconds(config: RunConfig, data: str | Path | None = None, device: str = "auto") -> float:
-    "About how long one run takes on this machine, alone on one core or on the GPU."
+    "About how long one run takes on this machine, alone on one core or on the GPU; there the timed steps are neither compiled nor captured, so that it is an upper bound."
     known = config.dataset in NAMES or data is not None
     train_size, test_size = dataset_sizes(config.dataset if data is None else str(data)) if known else (50_000, 10_000)
     train_size, test_size = config.train_size or train_size, config.test_size or test_size
