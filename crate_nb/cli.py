@@ -48,7 +48,7 @@ def run_notebook(source: Path,                 # of nbs/paper or nbs/bench
         _strip_paths(out)
         return write_atomic(folder/out.name, out.read_bytes())
 
-# %% ../nbs/14_cli.ipynb #181e0086
+# %% ../nbs/14_cli.ipynb #ced3737f
 DEFAULT_NOTEBOOKS = {"small": ("fig1", "fig2", "tab3", "tab1", "audit", "claims")}  # Tables 2 and 6 take hours at scale small: `--only tab2`
 
 MORE_DATA = {"paper": ("cifar100",)}                             # scale -> data sets that Table 2 has besides the scale's own; used where their archive is there
@@ -81,17 +81,18 @@ def reproduce(keys: Sequence[str], p: PaperParameters, force: bool = False,
               deadline: float | None = None) -> Path:  # a `time.time()` after which nothing is begun and runs are put aside
     "Train what is missing, in the order of `runs.queue`; run the notebooks whose records are there; write the report and return its path."
     _writable(home()/"figures"/p.scale); _writable(home()/"data"/"runs"/p.scale)
+    def late(): return deadline is not None and time.time() > deadline
     for runs, measured in _queue(keys, p):
-        train_all(runs, p.scale, p.folder, p.device, workers, force, deadline=deadline, **(dict(task=run_one, complete=is_complete) if measured else {}))
+        if not late(): train_all(runs, p.scale, p.folder, p.device, workers, force, deadline=deadline, **(dict(task=run_one, complete=is_complete) if measured else {}))
     ready = [k for k in keys if all(done for _, done in _recorded([k], p))]
     def run(key):
-        if deadline is None or time.time() < deadline: run_notebook(project_root()/"nbs"/"paper"/f"{NOTEBOOKS[key]}.ipynb", dict(p), home()/"figures"/p.scale/"notebooks")
+        if not late(): run_notebook(project_root()/"nbs"/"paper"/f"{NOTEBOOKS[key]}.ipynb", dict(p), home()/"figures"/p.scale/"notebooks")
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool: list(tqdm(pool.map(run, ready), total=len(ready), unit="notebook", desc="notebooks"))   # each has a process of its own
     for other in MORE_DATA.get(p.scale, ()) if p.dataset is None and "tab2" in keys else ():
-        if find_archive(ARCHIVES[other]): reproduce(["tab2"], PaperParameters(**dict(p) | dict(dataset=other)), force, workers, deadline)
+        if not late() and find_archive(ARCHIVES[other]): reproduce(["tab2"], PaperParameters(**dict(p) | dict(dataset=other)), force, workers, deadline)
     return write_report(p.scale)
 
-# %% ../nbs/14_cli.ipynb #156d8d58
+# %% ../nbs/14_cli.ipynb #c7a1f0de
 class _Group(click.Group):
     "Options that take several values: `--only fig1 tab3` is `--only fig1 --only tab3`."
     several = ("--only", "--seeds", "--set")
@@ -133,6 +134,7 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     p = PaperParameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     keys = [check_choice("figure or table", k, NOTEBOOKS) for k in only] or list(DEFAULT_NOTEBOOKS.get(scale, NOTEBOOKS))
     keys = [k for k in NOTEBOOKS if k in keys]
+    if force and budget: raise UserError("--force with --budget would train the same runs again in each call; give one of the two")
     deadline = None if budget is None else time.time() + _seconds(budget)
     if dry: return click.echo(dry_run([c for runs, _ in _queue(keys, p) for c in runs], p, force))
     report = reproduce(keys, p, force, workers, deadline)

@@ -6,7 +6,7 @@
 __all__ = ['STATES', 'find_grid', 'grid_configs', 'run_one', 'is_complete', 'sweep_local', 'records_of', 'SlurmOptions',
            'check_slurm', 'submit_slurm', 'sweep_status', 'describe', 'wait_for']
 
-# %% ../nbs/11_sweeps.ipynb #59212253
+# %% ../nbs/11_sweeps.ipynb #63092efe
 import json, logging, os, shutil, subprocess, time, traceback, warnings
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +15,7 @@ import pandas as pd, pydantic
 from tqdm import tqdm
 from .core import UserError, check_choice, home, write_atomic
 from .runs import Busy, GRIDS, Grid, Positive, Record, RunConfig, Store, Strict, read_grid, scale_config
-from .training import check_same_images, data_for, logger, run_all, train, train_all
+from .training import Paused, check_same_images, data_for, logger, run_all, train, train_all
 from .measures import is_measured, train_and_measure
 
 # %% ../nbs/11_sweeps.ipynb #1f7cf852
@@ -30,7 +30,7 @@ def grid_configs(grid: Grid, scale: str, dataset: str | None = None) -> list[Run
     base = scale_config(scale, dataset)
     return [base.but(**row) for row in grid.rows()]
 
-# %% ../nbs/11_sweeps.ipynb #4ad13a77
+# %% ../nbs/11_sweeps.ipynb #febf3117
 def _note(store: Store, id: str) -> Path: return store.work(id)/"failed.txt"
 
 def run_one(config: RunConfig, scale: str = "quick", measured: bool = True, wait: float = 2.0, **kw) -> Record:  # wait: seconds between looks at a busy run; kw: as for `train`
@@ -43,6 +43,7 @@ def run_one(config: RunConfig, scale: str = "quick", measured: bool = True, wait
         except Busy:
             logger.info("run %s: another process has it; waiting", config.id)
             time.sleep(wait)
+        except Paused: raise
         except Exception as e:
             try: write_atomic(_note(store, config.id), str(e) if isinstance(e, UserError) else traceback.format_exc())
             except UserError: pass                               # the disk is full, say: the failure itself is what matters

@@ -4,17 +4,17 @@
 
 # %% auto #0
 __all__ = ['logger', 'PRECISIONS', 'CHECKPOINT_SECONDS', 'data_for', 'build_model', 'learning_rate', 'make_optimizer',
-           'batch_loss', 'evaluate', 'probe', 'Engine', 'pick_engine', 'compile_layers', 'cuda_graph', 'Paused',
-           'check_same_images', 'total_steps', 'train', 'trained_model', 'worker_devices', 'run_all', 'train_all',
-           'estimate_seconds', 'duration']
+           'batch_loss', 'evaluate', 'probe', 'Engine', 'pick_engine', 'compile_layers', 'NotCaptured', 'cuda_graphs',
+           'Paused', 'check_same_images', 'total_steps', 'train', 'trained_model', 'worker_devices', 'run_all',
+           'train_all', 'estimate_seconds', 'duration']
 
-# %% ../nbs/08_training.ipynb #dec0154f
-import ctypes, json, logging, math, multiprocessing, os, queue, signal, time, warnings
+# %% ../nbs/08_training.ipynb #71fce84d
+import ctypes, gc, json, logging, math, multiprocessing, os, queue, signal, time, warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 from tqdm import tqdm
 from . import __version__
-from .core import UserError, check_choice, device_name, generator, git_commit, mix, pick_device, send, write_atomic
+from .core import UserError, check_choice, device_name, generator, git_commit, home, mix, pick_device, send, write_atomic
 from .rates import pack
 from .models import CRATE, count_parameters, load_weights
 from .srr import layer_srr, layerwise_srr, pick_layer
@@ -52,7 +52,7 @@ def build_model(config: RunConfig, channels: int, classes: int) -> CRATE:
         torch.manual_seed(mix(config.seed, "init"))
         return CRATE(config.variant, config.image_size, config.patch_size, channels, classes, config.dim, config.depth, config.heads, config.eta, config.lam, config.dropout)
 
-# %% ../nbs/08_training.ipynb #0a7b3431
+# %% ../nbs/08_training.ipynb #c8e0621f
 def learning_rate(config: RunConfig, step: int, steps: int) -> float:
     "The learning rate of step 0 to `steps` - 1: constant, or cosine decay to 0 at `steps`."
     return config.lr if config.schedule == "constant" else config.lr*0.5*(1 + math.cos(math.pi*step/steps))
@@ -77,7 +77,7 @@ def batch_loss(config: RunConfig, model: CRATE, x: Tensor, y: Tensor,
     return ce + config.srr_alpha*srr, logits, torch.stack([ce.detach(), srr.detach()])
 
 @torch.no_grad()
-def evaluate(model: CRATE, x: Tensor, y: Tensor, batch_size: int = 256) -> tuple[float, float]:  # mean cross-entropy (nats), accuracy (%)
+def evaluate(model: CRATE, x: Tensor, y: Tensor, batch_size: int = 250) -> tuple[float, float]:  # mean cross-entropy (nats), accuracy (%)
     "Loss and accuracy on uint8 images that are resized and not augmented."
     model.eval()
     loss = correct = 0.0
@@ -95,7 +95,7 @@ def probe(config: RunConfig, model: CRATE, x: Tensor, epoch: int) -> pd.DataFram
     off = [float((s.mT @ s - torch.eye(s.shape[1], device=s.device)).norm()/s.shape[1]**0.5) for s in sides]
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(dict(enumerate(off, 1))))
 
-# %% ../nbs/08_training.ipynb #f40161ee
+# %% ../nbs/08_training.ipynb #5a14afef
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 @dataclass(frozen=True)
@@ -111,6 +111,10 @@ class Engine:
     def autocast(self) -> AbstractContextManager:
         return torch.autocast(self.device.type, dtype=PRECISIONS[self.precision], enabled=self.precision != "float32")
 
+    def eager(self) -> AbstractContextManager:
+        "Compiled layers run as they are: for sizes that are too rare to be worth a compilation."
+        return torch.compiler.set_stance("force_eager") if self.compiled else nullcontext()
+
 def pick_engine(device: str | torch.device = "auto",
                 precision: str = "auto") -> Engine:  # `auto`: bfloat16 on a GPU that has it, else float32; or a row of `PRECISIONS`
     "The engine for a device."
@@ -122,40 +126,45 @@ def pick_engine(device: str | torch.device = "auto",
 
 def compile_layers(model: CRATE):
     "Compile the tokeniser and the layers in place; `state_dict` keeps its names."
-    torch._dynamo.reset()                                        # of another run in this process
-    torch._dynamo.config.recompile_limit = 64                    # batch sizes, training or not, all tokens or one, autocast or not
-    torch._dynamo.config.suppress_errors = True                  # what can't be compiled runs as it is
-    model.tokens = torch.compile(model.tokens)
-    for layer in model.layers: layer.compile()
+    dynamo = torch._dynamo.config
+    dynamo.recompile_limit = dynamo.accumulated_recompile_limit = 1024   # variants, training or not, all tokens or one
+    dynamo.suppress_errors = True                                # what can't be compiled runs as it is
+    torch._functorch.config.backward_pass_autocast = "off"       # as without compilation: what was computed in full precision has its gradient in full precision
+    model.tokens = torch.compile(model.tokens, dynamic=False)
+    for layer in model.layers: layer.compile(dynamic=False)
+
+class NotCaptured(UserError):
+    "A step can't be captured as a CUDA graph; this process is not to be trusted any more."
 
 class _Replayed:
-    "`step(x, y, layer)`, captured once it has run `warm` times with tensors of one size; these runs are steps like all others, and make kernels and memory ready."
+    "`step(x, y, layer)`, captured once it has run `warm` times for a layer; these runs are steps like all others, and make kernels and memory ready. All batches have one size."
     warm = 3
     def __init__(self, step: Callable, capture: Callable[[Callable], Callable]):  # capture(f) records f and returns what replays it
         self.step, self.capture, self.calls, self.captured = step, capture, Counter(), {}
 
     def __call__(self, x: Tensor, y: Tensor, layer: int | None):
-        key = len(x), layer
-        if key not in self.captured and self.calls[key] < self.warm:
-            self.calls[key] += 1
+        if layer not in self.captured and self.calls[layer] < self.warm:
+            self.calls[layer] += 1
             return self.step(x, y, layer)
-        if key not in self.captured: self.captured[key] = self._capture(x.clone(), y.clone(), layer)
-        own_x, own_y, replay = self.captured[key]
-        own_x.copy_(x); own_y.copy_(y)
-        replay()
+        if not self.captured: self.x, self.y = x.clone(), y.clone()
+        if layer not in self.captured: self.captured[layer] = self.capture(lambda: self.step(self.x, self.y, layer))
+        self.x.copy_(x); self.y.copy_(y)
+        self.captured[layer]()
 
-    def _capture(self, x, y, layer):
-        def f(): self.step(x, y, layer)
-        try: return x, y, self.capture(f)
-        except RuntimeError as e:
-            logger.warning("the step can't be captured as a CUDA graph (%s); it runs without", " ".join(str(e).split())[:200])
-            return x, y, f
+def cuda_graphs() -> Callable[[Callable[[], None]], Callable[[], None]]:
+    "A recorder: `record(f)` notes what `f` does on the current stream; the result does it again, with one call. What it has recorded shares one pool of memory."
+    pool = torch.cuda.graph_pool_handle()
+    def record(f):
+        graph = torch.cuda.CUDAGraph()
+        gc.collect(); gc.disable()                               # a graph of an earlier run that is collected now would spoil this one
+        try:
+            with torch.cuda.graph(graph, pool=pool, stream=torch.cuda.current_stream()): f()
+        except RuntimeError as e: raise NotCaptured(f"the step can't be captured as a CUDA graph ({' '.join(str(e).split())[:200]}); the same command goes on without") from e
+        finally: gc.enable()
+        return graph.replay
+    return record
 
-def cuda_graph(f: Callable[[], None]) -> Callable[[], None]:
-    "Record what `f` does on the current stream; the result does it again, with one call."
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()): f()
-    return graph.replay
+def _graphs_note(config: RunConfig) -> Path: return home()/"data"/"work"/f"not-captured-{'plain' if config.srr_layer is None else 'regularised'}.txt"
 
 # %% ../nbs/08_training.ipynb #0b39f6bc
 CHECKPOINT_SECONDS = 20.0                                        # at most this much work is lost
@@ -196,7 +205,7 @@ def _load_checkpoint(path: Path, identity: str, model, optimizer, device) -> _St
     state.resumed += 1
     return state
 
-# %% ../nbs/08_training.ipynb #469d78af
+# %% ../nbs/08_training.ipynb #876e5400
 class _Loop:
     "One run on one device, from wherever its checkpoint is to its record."
     def __init__(self, config: RunConfig, data: ImageData, engine: Engine, work: Path, report: Callable, checkpoint_seconds: float, deadline: float | None = None):
@@ -213,7 +222,8 @@ class _Loop:
         self.seen, self.looked = list(self.state.sums), self.state.step
         self.clock = self.saved = time.monotonic()
         if engine.compiled: compile_layers(self.model)
-        self.step = _Replayed(self._compute, cuda_graph) if engine.graphs else self._compute
+        self.step = _Replayed(self._compute, cuda_graphs()) if engine.graphs else self._compute
+        self.aside = torch.cuda.Stream() if self.device.type == "cuda" else None       # for augmentation
 
     def run(self) -> _State:
         s = self.state
@@ -236,7 +246,11 @@ class _Loop:
             if c.dropout: torch.manual_seed(mix(c.seed, "dropout", at))
             layer = None if c.srr_layer is None else pick_layer(c.srr_layer, c.depth, generator(c.seed, "layer", at))
             s.step += 1
-            try: self.step(x, y, layer)
+            try:
+                if len(x) == c.batch_size: self.step(x, y, layer)
+                else:                                            # an epoch's last batch
+                    with self.engine.eager(): self._compute(x, y, layer)
+            except NotCaptured: raise
             except UserError as e: raise UserError(self._where(normalise(x), str(e))) from None   # a rate of tokens that are not finite
             if s.step - self.looked >= self.engine.look or s.step == self.steps: self._look()
             self._checkpoint()
@@ -249,7 +263,7 @@ class _Loop:
 
     def _batches(self, rows: Sequence[Tensor], first: int) -> Iterator[tuple[Tensor, Tensor]]:
         "The augmented batches of an epoch from step `first` on; on a GPU those of the next chunk are made while the present ones are used."
-        aside, main = (torch.cuda.Stream(), torch.cuda.current_stream()) if self.device.type == "cuda" else (None, None)
+        aside, main = self.aside, torch.cuda.current_stream() if self.aside else None
         def prepare(at: int):
             if at >= len(rows): return None
             if aside is None: return self._augmented(rows, at), None
@@ -309,8 +323,8 @@ class _Loop:
     def _where(self, x: Tensor, what: str) -> str:
         "What to say of numbers that are not finite: when, and in which layer it began."
         bad_weight = next((n for n, p in self.model.named_parameters() if not p.isfinite().all()), None)
-        zs = self.model(x, return_layers=True)[1]
-        layer = next((f"layer {l}" for l, z in enumerate(zs) if not z.isfinite().all()), "the head")
+        logits, zs = self.model(x, return_layers=True)
+        layer = next((f"layer {l}" for l, z in enumerate(zs) if not z.isfinite().all()), "the SRR term" if logits.isfinite().all() else "the head")
         cause = f"the weights {bad_weight} are not finite" if bad_weight else f"first in {layer}"
         return f"run {self.config.id}: {what} at epoch {len(self.state.history) + (self.state.step > 0)}, step {self.state.step} of {self.steps} ({cause}); try a lower lr than {self.config.lr:g}"
 
@@ -335,7 +349,8 @@ class _Loop:
 
     def _probe(self):
         if self.state.epoch not in self.config.probe_epochs and not (self.config.probe_epochs and self._finished()): return
-        try: self.state.probe.append(probe(self.config, self.model, self.x, self.state.epoch).to_dict("list"))
+        try:
+            with self.engine.eager(): self.state.probe.append(probe(self.config, self.model, self.x, self.state.epoch).to_dict("list"))
         except UserError as e: raise UserError(self._where(normalise(resize(self.x[:100], self.config.image_size)), str(e))) from None
 
     def _tick(self):
@@ -348,7 +363,7 @@ class _Loop:
         if self.state.step > self.looked: self._look()           # what is not finite is not saved
         self._tick(); self.saved = self.clock
         _save_checkpoint(self.path, self.model, self.optimizer, self.state)
-        if late: raise Paused(f"run {self.config.id}: its time is up at epoch {self.state.epoch} of {self.config.epochs}; the same command goes on from here")
+        if late and not self._finished(): raise Paused(f"run {self.config.id}: its time is up at epoch {self.state.epoch} of {self.config.epochs}; the same command goes on from here")
 
 @contextmanager
 def _own_stream(device: torch.device) -> Iterator[None]:
@@ -359,7 +374,7 @@ def _own_stream(device: torch.device) -> Iterator[None]:
         with torch.cuda.stream(stream): yield
         torch.cuda.current_stream().wait_stream(stream)
 
-# %% ../nbs/08_training.ipynb #598ceab4
+# %% ../nbs/08_training.ipynb #1ce53912
 def _make_record(loop: _Loop, data: ImageData) -> Record:
     c, s = loop.config, loop.state
     train_loss, train_accuracy = loop.evaluate(loop.x, loop.y)
@@ -408,6 +423,9 @@ def train(config: RunConfig,
     images = data_for(config, data)
     check_same_images(store, images)
     if record: return record
+    if engine.graphs and (note := _graphs_note(config)).is_file():
+        logger.warning("steps are not captured as CUDA graphs, since that failed before; to try again, delete %s", note)
+        engine = replace(engine, graphs=False)
     git_commit()                                                 # the code that runs is that of now, not of the end
     torch.set_num_threads(threads)
     with store.lock(config.id) as work, torch.random.fork_rng(devices=[engine.device] if engine.device.type == "cuda" else []):
@@ -415,11 +433,14 @@ def train(config: RunConfig,
         for left in work.glob(".checkpoint*"): left.unlink()     # of a process that was killed while it wrote
         with _bar(config, total_steps(config, len(images.x_train)), progress and report is None) as bar:
             loop = _Loop(config, images, engine, work, report or bar, checkpoint_seconds, deadline)
-            loop.run()
+            try: loop.run()
+            except NotCaptured as e: write_atomic(_graphs_note(config), f"{e}\n"); raise
+            finally: loop.step = loop._compute                   # the graphs and their memory go with the last reference
         record = _make_record(loop, images)
         write_atomic(store.weights(config.id), save({k: v.detach().cpu().contiguous() for k, v in loop.model.state_dict().items()}))
         store.put(record)
         loop.path.unlink(missing_ok=True)
+        if engine.device.type == "cuda": del loop; gc.collect(); torch.cuda.empty_cache()
         logger.info("run %s: trained for %d epochs in %.0f s, test accuracy %.1f %%", record.id, record.final["epochs"], record.provenance["seconds"], record.final["test_accuracy"])
     return record
 
@@ -433,7 +454,7 @@ def trained_model(record: Record, scale: str) -> CRATE:
     model = build_model(c, state["embed.1.weight"].shape[1]//c.patch_size**2, len(state["head.1.weight"]))
     return load_weights(model, state).eval()
 
-# %% ../nbs/08_training.ipynb #c97de39d
+# %% ../nbs/08_training.ipynb #96aab34b
 def worker_devices(device: str = "auto",
                    workers: int | None = None) -> list[str]:  # one per worker process
     "Where the workers run: one per core on the CPU, one per GPU, unless `workers` says how many; several GPUs take turns."
@@ -463,6 +484,7 @@ def _work(task: Callable, config: RunConfig, steps: int, kw: dict) -> str | None
     _queue.put((config.id, 0, {}))                               # it has begun: a suspect, if a worker is killed
     try: task(config, report=report, device=_device, **kw)
     except Paused: pass
+    except NotCaptured: os._exit(1)                              # as if killed: another process takes the run up, without
     except UserError as e: return str(e)
     except Exception as e: return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"   # such as out of memory: the other runs go on
     finally: _queue.put((config.id, pending[0] + steps - seen[0], {}))   # a run that stopped early is over all the same
