@@ -8,7 +8,7 @@ __all__ = ['logger', 'PRECISIONS', 'CHECKPOINT_SECONDS', 'data_for', 'build_mode
            'Paused', 'check_same_images', 'total_steps', 'train', 'trained_model', 'worker_devices', 'run_all',
            'train_all', 'estimate_seconds', 'duration']
 
-# %% ../nbs/08_training.ipynb #71fce84d
+# %% ../nbs/08_training.ipynb #b6f4b13f
 import ctypes, gc, json, logging, math, multiprocessing, os, queue, signal, time, warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-import pandas as pd, torch, torch.nn.functional as F
+import pandas as pd, torch, torch._functorch.config, torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor
@@ -95,7 +95,7 @@ def probe(config: RunConfig, model: CRATE, x: Tensor, epoch: int) -> pd.DataFram
     off = [float((s.mT @ s - torch.eye(s.shape[1], device=s.device)).norm()/s.shape[1]**0.5) for s in sides]
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(dict(enumerate(off, 1))))
 
-# %% ../nbs/08_training.ipynb #5a14afef
+# %% ../nbs/08_training.ipynb #95d3d6fb
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def compile_layers(model: CRATE):
     dynamo = torch._dynamo.config
     dynamo.recompile_limit = dynamo.accumulated_recompile_limit = 1024   # variants, training or not, all tokens or one
     dynamo.suppress_errors = True                                # what can't be compiled runs as it is
-    torch._functorch.config.backward_pass_autocast = "off"       # as without compilation: what was computed in full precision has its gradient in full precision
+    if hasattr(functorch := torch._functorch.config, "backward_pass_autocast"): functorch.backward_pass_autocast = "off"   # as without compilation: what was computed in full precision has its gradient in full precision
     model.tokens = torch.compile(model.tokens, dynamic=False)
     for layer in model.layers: layer.compile(dynamic=False)
 
@@ -205,7 +205,7 @@ def _load_checkpoint(path: Path, identity: str, model, optimizer, device) -> _St
     state.resumed += 1
     return state
 
-# %% ../nbs/08_training.ipynb #876e5400
+# %% ../nbs/08_training.ipynb #7dc474c6
 class _Loop:
     "One run on one device, from wherever its checkpoint is to its record."
     def __init__(self, config: RunConfig, data: ImageData, engine: Engine, work: Path, report: Callable, checkpoint_seconds: float, deadline: float | None = None):
@@ -223,7 +223,7 @@ class _Loop:
         self.clock = self.saved = time.monotonic()
         if engine.compiled: compile_layers(self.model)
         self.step = _Replayed(self._compute, cuda_graphs()) if engine.graphs else self._compute
-        self.aside = torch.cuda.Stream() if self.device.type == "cuda" else None       # for augmentation
+        self.aside = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None       # for augmentation
 
     def run(self) -> _State:
         s = self.state
