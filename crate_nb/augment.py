@@ -183,22 +183,22 @@ def draw(count: int, height: int, width: int,  # images, and their size before t
     mirrored = torch.rand(count, generator=g) < 0.5 if flip else None
     return Draws(boxes, mirrored, *draw_ops(count, size, g, ops, magnitude))
 
-# %% ../nbs/06_augment.ipynb #b3b003de
-def _apply_ops(x: Tensor, choice: Tensor, value: Tensor) -> Tensor:
-    "One operation for each image: `choice` (B,) rows of OPS, `value` (B,), both on the CPU."
-    order = choice.argsort(stable=True)                          # images that drew one operation stand side by side
-    values, parts = send(value[order], x.device), []
-    for op, xs, vs in zip(OPS.values(), *(t.split(choice.bincount(minlength=len(OPS)).tolist()) for t in (x[send(order, x.device)], values))):
-        if len(xs): parts.append(op.apply(xs, vs))
-    return torch.cat(parts)[send(order.argsort(), x.device)]
+# %% ../nbs/06_augment.ipynb #5f664d40
+def _apply_ops(x: Tensor, ops: Tensor, values: Tensor) -> Tensor:
+    "The operations of each image, one after the other: `ops` and `values` (B, n) as in `Draws`, on the CPU."
+    for choice, value in zip(ops.unbind(1), values.unbind(1)):
+        order = choice.argsort(stable=True)                      # images that drew one operation stand side by side
+        counts, sorted_x, sorted_values = choice.bincount(minlength=len(OPS)).tolist(), x[send(order, x.device)], send(value[order], x.device)
+        parts = [op.apply(xs, vs) for op, xs, vs in zip(OPS.values(), sorted_x.split(counts), sorted_values.split(counts)) if len(xs)]
+        x = torch.cat(parts)[send(order.argsort(), x.device)]
+    return x
 
 def rand_augment(x: Tensor,              # uint8 (B, C, H, W)
                  g: torch.Generator,
                  n: int = 2,             # operations for each image, drawn with replacement
                  magnitude: int = 14) -> Tensor:  # 0 to 30
     "RandAugment(n, magnitude) with a different draw for each image (Cubuk et al. 2020)."
-    for choice, value in zip(*(t.unbind(1) for t in draw_ops(len(x), x.shape[3], g, n, magnitude))): x = _apply_ops(x, choice, value)
-    return x
+    return _apply_ops(x, *draw_ops(len(x), x.shape[3], g, n, magnitude))
 
 def apply_draws(x: Tensor,               # uint8 (B, C, H, W), on any device
                 draws: Draws,
@@ -206,8 +206,7 @@ def apply_draws(x: Tensor,               # uint8 (B, C, H, W), on any device
     "The paper's training augmentation, in its order: random resized crop, horizontal flip, RandAugment."
     x = resize(x, size) if draws.boxes is None else crop_resize(x, draws.boxes, size)
     if draws.mirrored is not None: x = torch.where(send(draws.mirrored, x.device)[:, None, None, None], x.flip(3), x)
-    for choice, value in zip(draws.ops.unbind(1), draws.values.unbind(1)): x = _apply_ops(x, choice, value)
-    return x
+    return _apply_ops(x, draws.ops, draws.values)
 
 def augment(x: Tensor,                   # uint8 (B, C, H, W)
             g: torch.Generator,

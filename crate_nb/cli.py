@@ -7,7 +7,7 @@ __all__ = ['DEFAULT_NOTEBOOKS', 'MORE_DATA', 'run_notebook', 'dry_run', 'reprodu
            'sweep_command', 'measure_command', 'claims_command', 'data_command', 'bench_command', 'runs_group',
            'runs_list', 'runs_show', 'main']
 
-# %% ../nbs/14_cli.ipynb #5c39426c
+# %% ../nbs/14_cli.ipynb #524396cb
 import json, os, sys, tempfile, time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +18,9 @@ from . import __version__
 from .core import UserError, check_choice, home, pick_device, project_root, write_atomic
 from .data import ARCHIVES, find_archive, load_data
 from .runs import EXPERIMENTS, Record, RunConfig, SCALES, Store, queue, scale_config, training_name
-from .training import duration, estimate_seconds, train, train_all
+from .training import duration, estimate_seconds, is_late, train
 from .measures import MEASURES, MeasureSettings, measure
-from .sweeps import SlurmOptions, describe, find_grid, grid_configs, is_complete, run_one, submit_slurm, sweep_local, sweep_status, wait_for
+from .sweeps import SlurmOptions, describe, find_grid, grid_configs, is_complete, records_of, submit_slurm, sweep_local, sweep_status, wait_for
 from .claims import verdicts
 from .figures import BENCHES, BenchParameters, NOTEBOOKS, PaperParameters, write_report
 
@@ -48,7 +48,7 @@ def run_notebook(source: Path,                 # of nbs/paper or nbs/bench
         _strip_paths(out)
         return write_atomic(folder/out.name, out.read_bytes())
 
-# %% ../nbs/14_cli.ipynb #ced3737f
+# %% ../nbs/14_cli.ipynb #79ad8e79
 DEFAULT_NOTEBOOKS = {"small": ("fig1", "fig2", "tab3", "tab1", "audit", "claims")}  # Tables 2 and 6 take hours at scale small: `--only tab2`
 
 MORE_DATA = {"paper": ("cifar100",)}                             # scale -> data sets that Table 2 has besides the scale's own; used where their archive is there
@@ -81,15 +81,14 @@ def reproduce(keys: Sequence[str], p: PaperParameters, force: bool = False,
               deadline: float | None = None) -> Path:  # a `time.time()` after which nothing is begun and runs are put aside
     "Train what is missing, in the order of `runs.queue`; run the notebooks whose records are there; write the report and return its path."
     _writable(home()/"figures"/p.scale); _writable(home()/"data"/"runs"/p.scale)
-    def late(): return deadline is not None and time.time() > deadline
     for runs, measured in _queue(keys, p):
-        if not late(): train_all(runs, p.scale, p.folder, p.device, workers, force, deadline=deadline, **(dict(task=run_one, complete=is_complete) if measured else {}))
+        if not is_late(deadline): records_of(runs, measured, p.scale, p.folder, p.device, workers=workers, force=force, deadline=deadline)
     ready = [k for k in keys if all(done for _, done in _recorded([k], p))]
     def run(key):
-        if not late(): run_notebook(project_root()/"nbs"/"paper"/f"{NOTEBOOKS[key]}.ipynb", dict(p), home()/"figures"/p.scale/"notebooks")
+        if not is_late(deadline): run_notebook(project_root()/"nbs"/"paper"/f"{NOTEBOOKS[key]}.ipynb", dict(p), home()/"figures"/p.scale/"notebooks")
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool: list(tqdm(pool.map(run, ready), total=len(ready), unit="notebook", desc="notebooks"))   # each has a process of its own
     for other in MORE_DATA.get(p.scale, ()) if p.dataset is None and "tab2" in keys else ():
-        if not late() and find_archive(ARCHIVES[other]): reproduce(["tab2"], PaperParameters(**dict(p) | dict(dataset=other)), force, workers, deadline)
+        if not is_late(deadline) and find_archive(ARCHIVES[other]): reproduce(["tab2"], PaperParameters(**dict(p) | dict(dataset=other)), force, workers, deadline)
     return write_report(p.scale)
 
 # %% ../nbs/14_cli.ipynb #c7a1f0de

@@ -7,7 +7,7 @@ __all__ = ['COLORS', 'MARKERS', 'P', 'NOTEBOOKS', 'BENCHES', 'use_style', 'epoch
            'plus_minus', 'setting', 'stem', 'ScaleParameters', 'ReadParameters', 'PaperParameters', 'BenchParameters',
            'read_parameters', 'write_report']
 
-# %% ../nbs/13_figures.ipynb #9e8e71fa
+# %% ../nbs/13_figures.ipynb #903ae0c7
 import base64, io, itertools, json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seab
 from PIL import Image
 from . import __version__
 from .core import UserError, check_choice, device_name, home, pick_device, write_atomic
-from .runs import Positive, SCALES, Record, RunConfig, Store, Strict, dataset_label, plan
+from .runs import GRIDS, Positive, SCALES, Record, RunConfig, Store, Strict, dataset_label, plan
 from .training import Engine, duration, pick_engine
 from .sweeps import records_of
 from .claims import Interval, verdicts
@@ -90,7 +90,7 @@ def stem(name: str, scale: str, label: str) -> str:
     "The file name of a result: with the data set's label unless it is the scale's own."
     return name if label == SCALES[scale]["dataset"] else f"{name}-{label}"
 
-# %% ../nbs/13_figures.ipynb #08bf5ecf
+# %% ../nbs/13_figures.ipynb #b7d2d241
 class ScaleParameters(Strict):
     "The parameters of a notebook that reads no records."
     scale: str = "quick"                                         # a row of `runs.SCALES`: whose folder of figures it writes to
@@ -128,7 +128,7 @@ class PaperParameters(ReadParameters):
 
     def records(self, experiment: str) -> list[Record]:
         "The records of an experiment; what is missing is trained now."
-        return records_of(experiment, plan(experiment, self.scale, self.dataset, self.seeds), self.scale, self.folder, self.device)
+        return records_of(plan(experiment, self.scale, self.dataset, self.seeds), experiment in GRIDS, self.scale, self.folder, self.device)
 
 class BenchParameters(Strict):
     "The parameters of a benchmark."

@@ -7,7 +7,7 @@ __all__ = ['MEASURES', 'weight_matrices', 'spectral_norm', 'path_norm', 'margin'
            'AccuracyDrop', 'bisect_sigma', 'find_sigma', 'MeasureSettings', 'Subject', 'without_layernorm', 'Measure',
            'measures_of', 'subject_of', 'is_measured', 'measure', 'train_and_measure']
 
-# %% ../nbs/09_measures.ipynb #62a5d4ba
+# %% ../nbs/09_measures.ipynb #4c810397
 import math, time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -24,7 +24,7 @@ from .srr import SPARSITY, TERMS, layerwise_srr
 from .data import normalise
 from .augment import resize
 from .runs import Positive, Record, RunConfig, Store, Strict
-from .training import Paused, build_model, check_same_images, data_for, train, trained_model
+from .training import Paused, build_model, check_same_images, data_for, is_late, train, trained_model
 
 # %% ../nbs/09_measures.ipynb #9f4b090e
 def weight_matrices(model: nn.Module) -> dict[str, Tensor]:
@@ -301,7 +301,7 @@ MEASURES |= {
     "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[(s.srr.eps == s.settings.eps[0]) & (s.srr.layernorm == s.settings.srr_layernorm)].srr.mean(skipna=False))),
 }
 
-# %% ../nbs/09_measures.ipynb #d7672e8b
+# %% ../nbs/09_measures.ipynb #215bbb49
 def _finite(x: float) -> float | None: return float(x) if math.isfinite(x) else None
 
 def measures_of(s: Subject) -> dict:
@@ -335,5 +335,5 @@ def train_and_measure(config: RunConfig, scale: str = "quick", data: str | Path 
     "The record of `config` with its measures: the stored one, or what is missing of it."
     record = train(config, scale, data, device, **kw)
     if is_measured(record): return record
-    if kw.get("deadline") and time.time() > kw["deadline"]: raise Paused(f"run {record.id}: trained, but its time is up before it is measured; the same command goes on from here")
+    if is_late(kw.get("deadline")): raise Paused(f"run {record.id}: trained, but its time is up before it is measured; the same command goes on from here")
     return measure(record, scale, data, device)

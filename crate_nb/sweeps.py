@@ -62,11 +62,10 @@ def sweep_local(configs: Sequence[RunConfig], scale: str, data: str | Path | Non
     check_same_images(store, data_for(configs[0], data))
     return run_all(left, scale, data, device, workers, progress=progress, task=partial(run_one, measured=measured)) if left else {}
 
-# %% ../nbs/11_sweeps.ipynb #a95980c2
-def records_of(experiment: str, configs: Sequence[RunConfig], scale: str, data: str | Path | None = None, device: str = "auto") -> list[Record]:
-    "The records of an experiment's runs, measured if the experiment is a grid; what is missing is computed."
-    how = dict(task=run_one, complete=is_complete) if experiment in GRIDS else {}
-    return train_all(configs, scale, data, device, **how)
+# %% ../nbs/11_sweeps.ipynb #ab10eb83
+def records_of(configs: Sequence[RunConfig], measured: bool, scale: str, data: str | Path | None = None, device: str = "auto", **kw) -> list[Record | None]:  # kw: as for `train_all`
+    "The records of runs, with their measures if they are measured; what is missing is computed."
+    return train_all(configs, scale, data, device, **(dict(task=run_one, complete=is_complete) if measured else {}), **kw)
 
 # %% ../nbs/11_sweeps.ipynb #63a7e6a8
 class SlurmOptions(Strict):
