@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE  ?= quick
 BIN := .venv/bin
 
-.PHONY: help reproduce test readme refresh lab hooks clean
+.PHONY: help reproduce test docs readme refresh lab hooks clean
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -13,17 +13,23 @@ reproduce: .venv/run ## every figure, table and verdict, from nothing (SCALE=qui
 test: .venv/dev ## all notebooks as tests, and the checks of the house
 	$(BIN)/python .ci/test.py
 
+docs: .venv/docs ## the book, from notebooks and records, nothing executed; open _docs/index.html
+	rm -rf _docs
+	$(BIN)/python docs/stage.py
+	$(BIN)/sphinx-build -W --keep-going -q -c docs -d build/doctrees build/docs _docs
+	$(BIN)/python docs/check.py _docs
+
 readme: .venv/dev ## README.md from nbs/index.ipynb
 	$(BIN)/python .ci/readme.py > README.md
 
 refresh: .venv/dev ## export the modules and save fresh outputs in all notebooks of the library
 	$(BIN)/nbdev_export
-	for f in nbs/[0-9]*.ipynb nbs/index.ipynb; do $(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace $$f || exit 1; done
+	$(BIN)/python .ci/refresh.py
 	$(BIN)/nbdev_clean
 	$(MAKE) readme
 
 lab: .venv/dev hooks ## JupyterLab with the project's kernel
-	$(BIN)/jupyter lab --notebook-dir nbs
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab --notebook-dir nbs
 
 hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them cell by cell
 	git config --local include.path ../.gitconfig
@@ -39,4 +45,8 @@ clean: ## remove what can be made again: the environment, downloads, quick resul
 
 .venv/dev: .venv/run
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+.venv/docs: .venv/run
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@

@@ -5,5 +5,6 @@ from nbdev.clean import clean_nb
 from nbdev.config import get_config
 
 nb = dict2nb(json.load(sys.stdin))
-clean_nb(nb, allowed_cell_metadata_keys=get_config().allowed_cell_metadata_keys.split())
+config = get_config()
+clean_nb(nb, allowed_metadata_keys=config.allowed_metadata_keys.split(), allowed_cell_metadata_keys=config.allowed_cell_metadata_keys.split())
 sys.stdout.write(nb2str(nb))

@@ -15,7 +15,7 @@ import torch, torch.nn.functional as F
 from torch import Tensor
 from .core import UserError, send
 
-# %% ../nbs/06_augment.ipynb #cf39ac9c
+# %% ../nbs/06_augment.ipynb #30bc7601
 def _weights(start: Tensor, length: Tensor, source: int, size: int) -> Tensor:  # (B, size, source)
     "Triangle-filter weights that resample [start, start + length) of `source` pixels to `size` pixels."
     scale = (length/size)[:, None, None]                         # input pixels for each output pixel
@@ -28,19 +28,28 @@ def _weights(start: Tensor, length: Tensor, source: int, size: int) -> Tensor:  
 
 def crop_resize(x: Tensor,              # uint8 (B, C, H, W)
                 box: Tensor,            # (B, 4): top, left, height, width in pixels
-                size: int) -> Tensor:   # uint8 (B, C, size, size)
+                size: int               # of the result, pixels a side
+                ) -> Tensor:            # uint8 (B, C, size, size)
     "Cut a box out of each image and resize it, bilinear with antialiasing."
     top, left, height, width = send(box.float(), x.device).T
     wy, wx = _weights(top, height, x.shape[2], size), _weights(left, width, x.shape[3], size)
     y = wy[:, None] @ x.float() @ wx[:, None].mT
     return y.add_(0.5).clamp_(0, 255).to(torch.uint8)
 
-def resize(x: Tensor, size: int) -> Tensor:  # uint8 (B, C, H, W) -> (B, C, size, size)
+def resize(x: Tensor,    # uint8 (B, C, H, W)
+           size: int     # of the result, pixels a side
+           ) -> Tensor:  # uint8 (B, C, H, W) -> (B, C, size, size)
     "Resize whole images; images of that size already are returned as they are."
     h, w = x.shape[2:]
     return x if h == w == size else crop_resize(x, torch.tensor([[0, 0, h, w]]).expand(len(x), 4), size)
 
-def random_boxes(n: int, h: int, w: int, g: torch.Generator, scale=(0.08, 1.0), ratio=(3/4, 4/3)) -> Tensor:  # (n, 4)
+def random_boxes(n: int,              # boxes, one for each image
+                 h: int,              # height of the images, pixels
+                 w: int,              # their width, pixels
+                 g: torch.Generator,  # its device is that of the draws and of the result
+                 scale: tuple[float, float] = (0.08, 1.0),  # range of the area, a share of the image; uniform
+                 ratio: tuple[float, float] = (3/4, 4/3)    # range of width over height; its logarithm is uniform
+                 ) -> Tensor:         # (n, 4): top, left, height, width in whole pixels, float64
     "Boxes of random area (`scale`, a share of the image) and aspect `ratio`: the first of ten draws that fits, else the whole image."
     def uniform(lo, hi): return lo + (hi - lo)*torch.rand(n, 10, generator=g, device=g.device, dtype=torch.float64)
     area, aspect = h*w*uniform(*scale), uniform(*map(math.log, ratio)).exp()
@@ -51,7 +60,7 @@ def random_boxes(n: int, h: int, w: int, g: torch.Generator, scale=(0.08, 1.0), 
     top, left = ((torch.rand(n, generator=g, device=g.device, dtype=torch.float64)*(room + 1)).floor() for room in (h - bh, w - bw))
     return torch.stack([top, left, bh, bw], 1)
 
-# %% ../nbs/06_augment.ipynb #cb05a0bd
+# %% ../nbs/06_augment.ipynb #279a5787
 def _grey(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> int32 (B, 1, H, W)
     "Luma as Pillow's `convert('L')`: ITU-R 601 in 16-bit fixed point."
     if x.shape[1] == 1: return x.int()
@@ -69,12 +78,31 @@ def _smooth(x: Tensor) -> Tensor:
     y[:, :, 1:-1, 1:-1] = (F.conv2d(x.float().flatten(0, 1)[:, None], kernel).unflatten(0, x.shape[:2])[:, :, 0]/13 + 0.5).floor()
     return y
 
-def brightness(x, v): return _blend(torch.zeros_like(x), x, 1 + v)
-def color(x, v): return _blend(_grey(x).expand_as(x), x, 1 + v)
-def contrast(x, v): return _blend((_grey(x).double().mean((1, 2, 3)) + 0.5).floor().view(-1, 1, 1, 1).expand_as(x), x, 1 + v)
-def sharpness(x, v): return _blend(_smooth(x), x, 1 + v)
+def brightness(x: Tensor,  # uint8 (B, C, H, W)
+               v: Tensor   # (B,): -1 is black, 0 leaves it, > 0 is brighter
+               ) -> Tensor:  # as `x`
+    "Blend with black: factor 1 + v."
+    return _blend(torch.zeros_like(x), x, 1 + v)
 
-# %% ../nbs/06_augment.ipynb #c6f88cba
+def color(x: Tensor,  # uint8 (B, C, H, W)
+          v: Tensor   # (B,): -1 is grey, 0 leaves it, > 0 is more saturated
+          ) -> Tensor:  # as `x`
+    "Blend with the grey image: factor 1 + v; one channel is left as it is."
+    return _blend(_grey(x).expand_as(x), x, 1 + v)
+
+def contrast(x: Tensor,  # uint8 (B, C, H, W)
+             v: Tensor   # (B,): -1 is flat grey, 0 leaves it, > 0 adds contrast
+             ) -> Tensor:  # as `x`
+    "Blend with the image's mean grey level, rounded: factor 1 + v."
+    return _blend((_grey(x).double().mean((1, 2, 3)) + 0.5).floor().view(-1, 1, 1, 1).expand_as(x), x, 1 + v)
+
+def sharpness(x: Tensor,  # uint8 (B, C, H, W)
+              v: Tensor   # (B,): -1 is smoothed, 0 leaves it, > 0 is sharper
+              ) -> Tensor:  # as `x`
+    "Blend with the smoothed image: factor 1 + v; the border of one pixel stays."
+    return _blend(_smooth(x), x, 1 + v)
+
+# %% ../nbs/06_augment.ipynb #00715252
 def _lookup(x: Tensor, table: Tensor) -> Tensor:  # table (B, C, 256)
     return table.clamp(0, 255).to(torch.uint8).gather(2, x.flatten(2).long()).view_as(x)
 
@@ -82,23 +110,38 @@ def _histogram(x: Tensor) -> Tensor:  # (B, C, 256) int64
     flat = x.flatten(2).long()
     return torch.zeros(*flat.shape[:2], 256, dtype=torch.long, device=x.device).scatter_add_(2, flat, torch.ones_like(flat))
 
-def posterize(x, v): return x & (256 - (1 << (8 - v.long()))).to(torch.uint8).view(-1, 1, 1, 1)
-def solarize(x, v): return torch.where(x < v.view(-1, 1, 1, 1), x, 255 - x)
+def posterize(x: Tensor,  # uint8 (B, C, H, W)
+              v: Tensor   # (B,): bits kept, 0 to 8, fraction dropped; 8 leaves it
+              ) -> Tensor:  # as `x`
+    "Keep the highest bits of each pixel, the others are 0."
+    return x & (256 - (1 << (8 - v.long()))).to(torch.uint8).view(-1, 1, 1, 1)
 
-def autocontrast(x, v=None):
+def solarize(x: Tensor,  # uint8 (B, C, H, W)
+             v: Tensor   # (B,): threshold in grey levels; 0 inverts all, above 255 none
+             ) -> Tensor:  # as `x`
+    "Invert the pixels at or above a threshold: p becomes 255 - p."
+    return torch.where(x < v.view(-1, 1, 1, 1), x, 255 - x)
+
+def autocontrast(x: Tensor,                # uint8 (B, C, H, W)
+                 v: Tensor | None = None   # not used; there so that all operations are called alike
+                 ) -> Tensor:              # as `x`
+    "Stretch each channel of each image linearly to 0 to 255; a constant channel is left as it is."
     lo, hi = (t(x.flatten(2), 2).values.double()[..., None] for t in (torch.min, torch.max))
     scale = torch.full_like(hi, 255)/(hi - lo).clamp(min=1)      # a true division; 255/tensor is a product with a rounded reciprocal
     levels = torch.arange(256, device=x.device, dtype=torch.float64)
     return _lookup(x, torch.where(hi > lo, (levels*scale - lo*scale).trunc(), levels))
 
-def equalize(x, v=None):
+def equalize(x: Tensor,                # uint8 (B, C, H, W)
+             v: Tensor | None = None   # not used; there so that all operations are called alike
+             ) -> Tensor:              # as `x`
+    "Equalise the histogram of each channel of each image, as Pillow does; a channel with fewer than 255 pixels below its highest level is left as it is."
     hist = _histogram(x)
     last = hist.gather(2, x.flatten(2).max(2).values.long()[..., None])
     step = (hist.sum(2, keepdim=True) - last)//255
     table = (step//2 + hist.cumsum(2) - hist)//step.clamp(min=1)
     return _lookup(x, torch.where(step > 0, table, torch.arange(256, device=x.device)))
 
-# %% ../nbs/06_augment.ipynb #c87d18eb
+# %% ../nbs/06_augment.ipynb #53b1ce69
 def _affine(x: Tensor, a, b, c, d, e, f) -> Tensor:
     "Output pixel (i, j) takes the input pixel at (a i + b j + c, d i + e j + f), pixel centres at one half; coefficients (B,)."
     h, w = x.shape[2:]
@@ -110,25 +153,47 @@ def _affine(x: Tensor, a, b, c, d, e, f) -> Tensor:
     at = (row.clamp(0, h - 1)*w + col.clamp(0, w - 1)).expand(len(x), h, w).flatten(1)[:, None].expand(-1, x.shape[1], -1)
     return x.flatten(2).gather(2, at).view_as(x)*inside[:, None]
 
-def shear_x(x, v): return _affine(x, 1, v, 0, 0, 1, 0)
-def shear_y(x, v): return _affine(x, 1, 0, 0, v, 1, 0)
-def translate_x(x, v): return _affine(x, 1, 0, v.trunc(), 0, 1, 0)
-def translate_y(x, v): return _affine(x, 1, 0, 0, 0, 1, v.trunc())
-def rotate(x, v):
+def shear_x(x: Tensor,  # uint8 (B, C, H, W)
+            v: Tensor   # (B,): columns per row by which the content moves left
+            ) -> Tensor:  # as `x`
+    "Shear along the rows; the top edge stays."
+    return _affine(x, 1, v, 0, 0, 1, 0)
+
+def shear_y(x: Tensor,  # uint8 (B, C, H, W)
+            v: Tensor   # (B,): rows per column by which the content moves up
+            ) -> Tensor:  # as `x`
+    "Shear along the columns; the left edge stays."
+    return _affine(x, 1, 0, 0, v, 1, 0)
+
+def translate_x(x: Tensor,  # uint8 (B, C, H, W)
+                v: Tensor   # (B,): pixels, fraction dropped; negative moves right
+                ) -> Tensor:  # as `x`
+    "Move the content left by whole pixels."
+    return _affine(x, 1, 0, v.trunc(), 0, 1, 0)
+
+def translate_y(x: Tensor,  # uint8 (B, C, H, W)
+                v: Tensor   # (B,): pixels, fraction dropped; negative moves down
+                ) -> Tensor:  # as `x`
+    "Move the content up by whole pixels."
+    return _affine(x, 1, 0, 0, 0, 1, v.trunc())
+
+def rotate(x: Tensor,  # uint8 (B, C, H, W)
+           v: Tensor   # (B,): degrees; negative turns clockwise
+           ) -> Tensor:  # as `x`
     "Counter-clockwise by `v` degrees about the centre."
     t, (cy, cx) = -torch.deg2rad(v.double()), (x.shape[2]/2, x.shape[3]/2)
     cos, sin = t.cos(), t.sin()
     return _affine(x, cos, sin, cx - cos*cx - sin*cy, -sin, cos, cy + sin*cx - cos*cy)
 
-# %% ../nbs/06_augment.ipynb #4c5b9758
+# %% ../nbs/06_augment.ipynb #21cdac17
 @dataclass(frozen=True)
 class Op:
     "One operation of RandAugment."
     apply: Callable[[Tensor, Tensor], Tensor]      # (uint8 (B, C, H, W), values (B,)) -> uint8
     value: Callable[[float, int], float]           # (magnitude 0 to 1, image width) -> value
-    signed: bool = False
+    signed: bool = False                           # whether the value is negated with probability 1/2
 
-OPS: dict[str, Op] = {
+OPS: dict[str, Op] = {                                           # RandAugment's operations, in its order
     "Identity":     Op(lambda x, v: x, lambda m, w: 0.0),
     "ShearX":       Op(shear_x, lambda m, w: 0.3*m, True),
     "ShearY":       Op(shear_y, lambda m, w: 0.3*m, True),
@@ -145,7 +210,7 @@ OPS: dict[str, Op] = {
     "Equalize":     Op(equalize, lambda m, w: 0.0),
 }
 
-# %% ../nbs/06_augment.ipynb #0bafd22f
+# %% ../nbs/06_augment.ipynb #f2db747e
 @dataclass(frozen=True)
 class Draws:
     "What augmentation draws for a batch; row i is for image i. None: that step is left out."
@@ -155,14 +220,19 @@ class Draws:
     values: Tensor             # (B, n) float64
 
     @classmethod
-    def cat(cls, parts: Sequence["Draws"]) -> "Draws":
+    def cat(cls, parts: Sequence["Draws"]  # at least one, all made with the same settings
+            ) -> "Draws":
         "The draws of several batches as those of one."
         columns = zip(*((d.boxes, d.mirrored, d.ops, d.values) for d in parts))
         return cls(*(None if c[0] is None else torch.cat(c) for c in columns))
 
-def draw_ops(count: int, width: int, g: torch.Generator,
-             n: int = 2, magnitude: int = 14) -> tuple[Tensor, Tensor]:  # (count, n) rows of OPS, (count, n) values
-    "RandAugment's draws for `count` images of a width."
+def draw_ops(count: int,           # images
+             width: int,           # of the images, pixels; translations are a share of it
+             g: torch.Generator,   # on the CPU
+             n: int = 2,           # operations for each image, drawn with replacement; 0: none
+             magnitude: int = 14   # 0 to 30
+             ) -> tuple[Tensor, Tensor]:  # (count, n) rows of OPS, (count, n) values
+    "RandAugment's draws for `count` images of a width; a `UserError` if the magnitude is not allowed."
     if not 0 <= magnitude <= 30: raise UserError(f"RandAugment magnitude {magnitude}; allowed: 0 to 30")
     value, signed = torch.tensor([op.value(magnitude/30, width) for op in OPS.values()], dtype=torch.float64), torch.tensor([op.signed for op in OPS.values()])
     choices, values = [], []
@@ -172,18 +242,22 @@ def draw_ops(count: int, width: int, g: torch.Generator,
         values.append(value[choices[-1]]*torch.where(signed[choices[-1]], sign, 1))
     return (torch.stack(choices, 1), torch.stack(values, 1)) if n else (torch.empty(count, 0, dtype=torch.long), torch.empty(count, 0, dtype=torch.float64))
 
-def draw(count: int, height: int, width: int,  # images, and their size before they are resized
-         g: torch.Generator,
+def draw(count: int,                  # images
+         height: int,                 # of the images before they are resized, pixels
+         width: int,                  # likewise
+         g: torch.Generator,          # on the CPU
          size: int,                   # of the result, pixels
          crop: tuple[float, float] | None = (0.08, 1.0),  # area range of the random resized crop; None only resizes
          flip: bool = True,           # mirror every second image, on average
-         ops: int = 2, magnitude: int = 14) -> Draws:  # of RandAugment
-    "What the paper's augmentation draws for a batch."
+         ops: int = 2,                # operations of RandAugment for each image; 0: none
+         magnitude: int = 14          # of RandAugment, 0 to 30
+         ) -> Draws:
+    "What the paper's augmentation draws for a batch; a `UserError` if the magnitude is not allowed."
     boxes = random_boxes(count, height, width, g, crop) if crop else None
     mirrored = torch.rand(count, generator=g) < 0.5 if flip else None
     return Draws(boxes, mirrored, *draw_ops(count, size, g, ops, magnitude))
 
-# %% ../nbs/06_augment.ipynb #5f664d40
+# %% ../nbs/06_augment.ipynb #5de9c49c
 def _apply_ops(x: Tensor, ops: Tensor, values: Tensor) -> Tensor:
     "The operations of each image, one after the other: `ops` and `values` (B, n) as in `Draws`, on the CPU."
     for choice, value in zip(ops.unbind(1), values.unbind(1)):
@@ -194,23 +268,26 @@ def _apply_ops(x: Tensor, ops: Tensor, values: Tensor) -> Tensor:
     return x
 
 def rand_augment(x: Tensor,              # uint8 (B, C, H, W)
-                 g: torch.Generator,
+                 g: torch.Generator,     # of the draws, on the CPU
                  n: int = 2,             # operations for each image, drawn with replacement
-                 magnitude: int = 14) -> Tensor:  # 0 to 30
-    "RandAugment(n, magnitude) with a different draw for each image (Cubuk et al. 2020)."
+                 magnitude: int = 14     # 0 to 30
+                 ) -> Tensor:            # uint8 (B, C, H, W)
+    "RandAugment(n, magnitude) with a different draw for each image (Cubuk et al. 2020); a `UserError` if the magnitude is not allowed."
     return _apply_ops(x, *draw_ops(len(x), x.shape[3], g, n, magnitude))
 
 def apply_draws(x: Tensor,               # uint8 (B, C, H, W), on any device
-                draws: Draws,
-                size: int) -> Tensor:    # uint8 (B, C, size, size)
+                draws: Draws,            # of the same B images, from `draw` with the same `size`
+                size: int                # of the result, pixels a side
+                ) -> Tensor:             # uint8 (B, C, size, size)
     "The paper's training augmentation, in its order: random resized crop, horizontal flip, RandAugment."
     x = resize(x, size) if draws.boxes is None else crop_resize(x, draws.boxes, size)
     if draws.mirrored is not None: x = torch.where(send(draws.mirrored, x.device)[:, None, None, None], x.flip(3), x)
     return _apply_ops(x, draws.ops, draws.values)
 
 def augment(x: Tensor,                   # uint8 (B, C, H, W)
-            g: torch.Generator,
+            g: torch.Generator,          # of the draws, on the CPU
             size: int,                   # of the result, pixels
-            **kw) -> Tensor:             # `crop`, `flip`, `ops`, `magnitude` as for `draw` -> uint8 (B, C, size, size)
-    "Draw and apply."
+            **kw                         # `crop`, `flip`, `ops`, `magnitude` as for `draw`
+            ) -> Tensor:                 # uint8 (B, C, size, size)
+    "Draw and apply; a `UserError` if the magnitude is not allowed."
     return apply_draws(x, draw(len(x), *x.shape[2:], g, size, **kw), size)

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['DEFAULT_NOTEBOOKS', 'MORE_DATA', 'run_notebook', 'dry_run', 'reproduce', 'cli', 'reproduce_command', 'train_command',
-           'sweep_command', 'measure_command', 'claims_command', 'data_command', 'bench_command', 'runs_group',
-           'runs_list', 'runs_show', 'main']
+           'sweep_command', 'measure_command', 'claims_command', 'report_command', 'data_command', 'bench_command',
+           'runs_group', 'runs_list', 'runs_show', 'main']
 
-# %% ../nbs/14_cli.ipynb #524396cb
+# %% ../nbs/14_cli.ipynb #b71d5026
 import json, os, sys, tempfile, time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,9 +22,9 @@ from .training import duration, estimate_seconds, is_late, train
 from .measures import MEASURES, MeasureSettings, measure
 from .sweeps import SlurmOptions, describe, find_grid, grid_configs, is_complete, records_of, submit_slurm, sweep_local, sweep_status, wait_for
 from .claims import verdicts
-from .figures import BENCHES, BenchParameters, NOTEBOOKS, PaperParameters, write_report
+from .figures import BENCHES, BenchParameters, NOTEBOOKS, PaperParameters, stamp, write_report, write_reproducibility
 
-# %% ../nbs/14_cli.ipynb #7e4b5c3d
+# %% ../nbs/14_cli.ipynb #c4162994
 def _strip_paths(notebook: Path):
     "Drop what papermill notes of this machine: input and output paths."
     nb = json.loads(notebook.read_text())
@@ -33,7 +33,8 @@ def _strip_paths(notebook: Path):
 
 def run_notebook(source: Path,                 # of nbs/paper or nbs/bench
                  parameters: Mapping[str, object],  # those that its `parameters` cell does not name are left out
-                 folder: Path) -> Path:         # where it goes -> the executed notebook
+                 folder: Path,                  # where it goes
+                 ) -> Path:                     # the executed notebook
     "Execute a notebook with papermill; a `UserError` says which notebook failed and where its traceback is."
     import papermill
     name, taken = source.stem, papermill.inspect_notebook(str(source))
@@ -46,9 +47,10 @@ def run_notebook(source: Path,                 # of nbs/paper or nbs/bench
             raise UserError(e.evalue if e.ename == "UserError" else f"notebook {name} failed: {e.ename}: {e.evalue}; its traceback is in {kept}") from None
         except RuntimeError as e: raise UserError(f"notebook {name} failed: its kernel died ({' '.join(str(e).split())}); out of memory?") from None
         _strip_paths(out)
+        stamp(source, [given["scale"]] if "dataset" in taken else [], out)   # a notebook without a data set reads no records
         return write_atomic(folder/out.name, out.read_bytes())
 
-# %% ../nbs/14_cli.ipynb #79ad8e79
+# %% ../nbs/14_cli.ipynb #6c90fa69
 DEFAULT_NOTEBOOKS = {"small": ("fig1", "fig2", "tab3", "tab1", "audit", "claims")}  # Tables 2 and 6 take hours at scale small: `--only tab2`
 
 MORE_DATA = {"paper": ("cifar100",)}                             # scale -> data sets that Table 2 has besides the scale's own; used where their archive is there
@@ -60,7 +62,10 @@ def _writable(folder: Path):
     "Fail now rather than after an hour of training."
     probe = write_atomic(folder/".writable", ""); probe.unlink()
 
-def dry_run(configs: Sequence[RunConfig], p: PaperParameters, force: bool = False) -> str:
+def dry_run(configs: Sequence[RunConfig],       # all runs that are needed
+            p: PaperParameters,                 # the scale, data folder and device are read
+            force: bool = False,                # count recorded runs as to be trained, too
+            ) -> str:                           # a table of the runs, and a line with their number and time
     "Which runs exist, which are missing, and about how long they take here."
     store, dev = Store(p.scale), pick_device(p.device)
     missing = [c for c in configs if force or c not in store]
@@ -76,10 +81,13 @@ def _recorded(keys: Sequence[str], p: PaperParameters) -> list[tuple[RunConfig, 
     store = Store(p.scale)
     return [(c, is_complete(store.get(c), measured)) for runs, measured in _queue(keys, p) for c in runs]
 
-def reproduce(keys: Sequence[str], p: PaperParameters, force: bool = False,
+def reproduce(keys: Sequence[str],                     # rows of `NOTEBOOKS`
+              p: PaperParameters,                      # given to each notebook
+              force: bool = False,                     # train again what is recorded
               workers: int | None = None,              # runs at once
-              deadline: float | None = None) -> Path:  # a `time.time()` after which nothing is begun and runs are put aside
-    "Train what is missing, in the order of `runs.queue`; run the notebooks whose records are there; write the report and return its path."
+              deadline: float | None = None,           # a `time.time()` after which nothing is begun and runs are put aside
+              ) -> Path:                               # the report
+    "Train what is missing, in the order of `runs.queue`; run the notebooks whose records are there; write the report and return its path; a `UserError` if a run or a notebook fails."
     _writable(home()/"figures"/p.scale); _writable(home()/"data"/"runs"/p.scale)
     for runs, measured in _queue(keys, p):
         if not is_late(deadline): records_of(runs, measured, p.scale, p.folder, p.device, workers=workers, force=force, deadline=deadline)
@@ -89,6 +97,7 @@ def reproduce(keys: Sequence[str], p: PaperParameters, force: bool = False,
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool: list(tqdm(pool.map(run, ready), total=len(ready), unit="notebook", desc="notebooks"))   # each has a process of its own
     for other in MORE_DATA.get(p.scale, ()) if p.dataset is None and "tab2" in keys else ():
         if not is_late(deadline) and find_archive(ARCHIVES[other]): reproduce(["tab2"], PaperParameters(**dict(p) | dict(dataset=other)), force, workers, deadline)
+    write_reproducibility(p.scale, p.dataset)
     return write_report(p.scale)
 
 # %% ../nbs/14_cli.ipynb #c7a1f0de
@@ -213,7 +222,7 @@ def sweep_command(grid, scale, dataset, engine, measured, device, workers, parti
     click.echo(describe(found))
     if (found.state != "done").any(): raise UserError(f"{(found.state != 'done').sum()} of {len(found)} runs are not done; the same command takes them up again")
 
-# %% ../nbs/14_cli.ipynb #e6bfd606
+# %% ../nbs/14_cli.ipynb #80a02efd
 @cli.command("measure")
 @click.argument("id")
 @_scale
@@ -236,6 +245,14 @@ def claims_command(scale, dataset):
     p = PaperParameters(scale=scale, dataset=dataset)
     for v in verdicts(p.scale, p.dataset).itertuples():
         click.echo(f"{v.verdict:<13} {v.id:<14} {v.claim}" + (f"\n{'':<29}{v.measured}, n = {v.n}" + (f"; paper: {v.paper}" if v.paper else "") + (f"; other eps: {v.other_eps}" if v.other_eps else "") if v.measured else ""))
+
+@cli.command("report")
+@_scale
+@_dataset
+def report_command(scale, dataset):
+    "The reproducibility report (in the form of the ML Reproducibility Challenge), from the records and claims of a scale."
+    p = PaperParameters(scale=scale, dataset=dataset)
+    click.echo(f"report: {os.path.relpath(write_reproducibility(p.scale, p.dataset))}")
 
 @cli.command("data")
 @click.argument("name")
@@ -285,9 +302,9 @@ def runs_show(id, scale):
     click.echo(json.dumps(record.model_dump(mode="json", exclude={"probe", "history"}), indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 
-# %% ../nbs/14_cli.ipynb #ccc63f63
-def main(args: Sequence[str] | None = None):
-    "The entry point of `crate-nb`."
+# %% ../nbs/14_cli.ipynb #dfa01730
+def main(args: Sequence[str] | None = None):  # the words after `crate-nb`; None: those of this process
+    "The entry point of `crate-nb`; exits with 2 after a `UserError` or a mistake in the arguments, with 130 after Ctrl-C."
     try: code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0
     except click.exceptions.NoArgsIsHelpError as e: click.echo(e.ctx.get_help()); code = 2
     except (UserError, click.ClickException) as e:

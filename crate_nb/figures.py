@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['COLORS', 'MARKERS', 'P', 'NOTEBOOKS', 'BENCHES', 'use_style', 'epoch_color', 'save_figure', 'save_table',
            'plus_minus', 'setting', 'stem', 'ScaleParameters', 'ReadParameters', 'PaperParameters', 'BenchParameters',
-           'read_parameters', 'write_report']
+           'read_parameters', 'stamp', 'is_fresh', 'write_report', 'write_reproducibility']
 
-# %% ../nbs/13_figures.ipynb #903ae0c7
-import base64, io, itertools, json
+# %% ../nbs/13_figures.ipynb #6f1d4832
+import base64, hashlib, io, itertools, json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,15 +16,16 @@ import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seab
 from PIL import Image
 from . import __version__
 from .core import UserError, check_choice, device_name, home, pick_device, write_atomic
-from .runs import GRIDS, Positive, SCALES, Record, RunConfig, Store, Strict, dataset_label, plan
+from .models import VARIANTS
+from .runs import GRIDS, ORIGINS, Positive, SCALES, Record, RunConfig, Store, Strict, dataset_label, plan, scale_config, training_name
 from .training import Engine, duration, pick_engine
 from .sweeps import records_of
-from .claims import Interval, verdicts
+from .claims import CLAIMS, Evidence, Interval, TABLES, VERDICTS, assess, printed_audit, summary, verdicts
 
-# %% ../nbs/13_figures.ipynb #fd9ae7f4
+# %% ../nbs/13_figures.ipynb #95b3423c
 _palette = sns.color_palette("colorblind")
-COLORS = dict(zip(["crate-c", "crate-n", "crate-t", "crate", "crate-fix", "crate-identity"], (_palette[i] for i in (3, 0, 2, 1, 4, 7))))
-MARKERS = dict(zip(COLORS, "osD^vX"))
+COLORS = dict(zip(["crate-c", "crate-n", "crate-t", "crate", "crate-fix", "crate-identity"], (_palette[i] for i in (3, 0, 2, 1, 4, 7))))  # variant -> colour, from a colour-blind palette
+MARKERS = dict(zip(COLORS, "osD^vX"))                            # variant -> marker
 
 def use_style():
     "The house style, for all figures of this process."
@@ -32,12 +33,14 @@ def use_style():
     mpl.rcParams.update({"figure.dpi": 100, "savefig.dpi": 200, "savefig.bbox": "tight", "pdf.fonttype": 42, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False,
                          "lines.linewidth": 1.4, "lines.markersize": 4, "legend.frameon": False, "figure.constrained_layout.use": True})
 
-def epoch_color(epoch: int, epochs: Sequence[int]):
+def epoch_color(epoch: int,                  # 0 (untrained), or one of `epochs`
+                epochs: Sequence[int],       # all recorded epochs, in any order: they span the colours
+                ) -> str | tuple[float, ...]:  # a colour of matplotlib: a grey as text, or RGBA
     "A colour for a recorded epoch: grey before training, then dark to light."
     later = [e for e in sorted(epochs) if e > 0]
     return "0.55" if epoch == 0 else mpl.colormaps["viridis"](0.9*later.index(epoch)/max(1, len(later) - 1))
 
-# %% ../nbs/13_figures.ipynb #c8f4a440
+# %% ../nbs/13_figures.ipynb #518cbaf4
 _index = itertools.count()                                       # the order in which a notebook saved its results
 
 def _sidecar(folder: Path, name: str, **what):
@@ -49,10 +52,14 @@ def _compact(png: bytes) -> bytes:
     Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
     return out.getvalue()
 
-def save_figure(fig: plt.Figure, scale: str, name: str,
+def save_figure(fig: plt.Figure,             # left open
+                scale: str,                  # the folder below figures/: a row of `runs.SCALES`, or `bench`
+                name: str,                   # of the files, without ending
                 data: pd.DataFrame,          # the plotted numbers
-                title: str, caption: str,    # what it shows; on what data, from how many runs, what the paper shows
-                notebook: str) -> Path:      # the folder
+                title: str,                  # what it shows
+                caption: str,                # on what data, from how many runs, what the paper shows
+                notebook: str,               # what it is from; the report shows those of `NOTEBOOKS`
+                ) -> Path:                   # the folder
     "Save a figure as png and pdf, its numbers as csv, its caption as json."
     folder = home()/"figures"/scale
     for ext, metadata in [("png", {"Software": None}), ("pdf", {"CreationDate": None, "Producer": None})]:
@@ -63,8 +70,13 @@ def save_figure(fig: plt.Figure, scale: str, name: str,
     return folder
 
 def save_table(table: pd.DataFrame,          # as it is to be read: text and numbers
-               scale: str, name: str, title: str, caption: str, notebook: str,
-               data: pd.DataFrame | None = None) -> Path:  # the numbers behind it, for the csv; default: the table itself
+               scale: str,                   # the folder below figures/: a row of `runs.SCALES`, or `bench`
+               name: str,                    # of the files, without ending
+               title: str,                   # what it shows; in bold above the md, without a full stop
+               caption: str,                 # on what data, from how many runs, how to read it
+               notebook: str,                # what it is from; the report shows those of `NOTEBOOKS`
+               data: pd.DataFrame | None = None,  # the numbers behind it, for the csv; default: the table itself
+               ) -> Path:                    # the folder
     "Save a table as md (to read) and csv (to compute with), its caption as json."
     folder = home()/"figures"/scale
     write_atomic(folder/f"{name}.csv", (table if data is None else data).to_csv(index=False))
@@ -72,12 +84,15 @@ def save_table(table: pd.DataFrame,          # as it is to be read: text and num
     _sidecar(folder, name, kind="table", title=title, caption=caption, notebook=notebook, columns=list(table.columns), rows=table.astype(str).values.tolist())
     return folder
 
-# %% ../nbs/13_figures.ipynb #b40d0175
-def plus_minus(i: Interval, digits: int = 2) -> str:
+# %% ../nbs/13_figures.ipynb #06eeb4a7
+def plus_minus(i: Interval,                  # symmetric about its mean, as `claims.interval` makes it at level 0.95
+               digits: int = 2,              # after the decimal point
+               ) -> str:                     # such as 1.00 ± 0.25; for one value the mean alone
     "Mean and half-width of a 95 % interval; one value has no interval."
     return f"{i.mean:.{digits}f}" if i.n == 1 else f"{i.mean:.{digits}f} ± {i.high - i.mean:.{digits}f}"
 
-def setting(configs: Iterable[RunConfig]) -> str:
+def setting(configs: Iterable[RunConfig],    # at least one; all but ids and seeds is read off the first
+            ) -> str:                        # three sentences: data, models and training, number of runs and seeds
     "What the runs of a figure share, for its caption."
     configs = list(configs); c = configs[0]
     sizes = f" ({c.train_size:,} training images)" if c.train_size else ""
@@ -86,11 +101,14 @@ def setting(configs: Iterable[RunConfig]) -> str:
     return (f"Data: {c.dataset}{sizes} at {c.image_size} x {c.image_size} pixels, patches of {c.patch_size}. Models: depth {c.depth}, width {c.dim}, {c.heads} heads; {c.epochs} epochs, batch {c.batch_size}, "
             f"{c.optimizer.capitalize()}, lr {c.lr:g} ({c.schedule}), {augmentation}. {len({c.id for c in configs})} runs, seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}.")
 
-def stem(name: str, scale: str, label: str) -> str:
+def stem(name: str,                          # of the result, such as fig2_terms
+         scale: str,                         # a row of `runs.SCALES`
+         label: str,                         # of the data set, as `runs.dataset_label` gives it
+         ) -> str:                           # <name>, or <name>-<label>
     "The file name of a result: with the data set's label unless it is the scale's own."
     return name if label == SCALES[scale]["dataset"] else f"{name}-{label}"
 
-# %% ../nbs/13_figures.ipynb #b7d2d241
+# %% ../nbs/13_figures.ipynb #85efa89d
 class ScaleParameters(Strict):
     "The parameters of a notebook that reads no records."
     scale: str = "quick"                                         # a row of `runs.SCALES`: whose folder of figures it writes to
@@ -126,18 +144,19 @@ class PaperParameters(ReadParameters):
         "The data set's folder, where it is one."
         return self.dataset if self.dataset and Path(self.dataset).expanduser().is_dir() else None
 
-    def records(self, experiment: str) -> list[Record]:
-        "The records of an experiment; what is missing is trained now."
+    def records(self, experiment: str,                           # a row of `runs.EXPERIMENTS`
+                ) -> list[Record]:                               # one for each run, in the order of `runs.plan`
+        "The records of an experiment; what is missing is trained now; a `UserError` if a run fails."
         return records_of(plan(experiment, self.scale, self.dataset, self.seeds), experiment in GRIDS, self.scale, self.folder, self.device)
 
 class BenchParameters(Strict):
     "The parameters of a benchmark."
-    device: str = "auto"
+    device: str = "auto"                                         # auto, cpu, cuda, cuda:<index>
     threads: Positive = 1                                        # of the CPU: as a run has them
 
     @property
     def engine(self) -> Engine:
-        "The engine of the device; sets the threads."
+        "The engine of the device; sets the threads; a `UserError` if there is no such device."
         torch.set_num_threads(self.threads)
         return pick_engine(self.device)
 
@@ -150,15 +169,39 @@ class BenchParameters(Strict):
 P = TypeVar("P", bound=Strict)
 
 def read_parameters(namespace: dict[str, Any],           # `globals()` of the notebook
-                    model: type[P] = PaperParameters) -> P:
+                    model: type[P] = PaperParameters,    # its fields are the parameters that the notebook may have
+                    ) -> P:                              # an instance of `model`
     "The validated parameters of a paper notebook; a `UserError` for an unknown name or a bad value, before any work."
     own = {k: namespace[k] for k in model.model_fields if k in namespace}
-    if len(namespace.get("In", [])) <= 4:                        # a fresh kernel: parameters, injected parameters, this cell
+    if len(namespace.get("In", [])) <= 5:                        # a fresh kernel: parameters, injected parameters, the installation, this cell
         hidden = {"In", "Out", "get_ipython", "exit", "quit", "open", "display", "read_parameters", model.__name__}
         unknown = [k for k, v in namespace.items() if not k.startswith("_") and k not in hidden | set(model.model_fields) and isinstance(v, str | int | float | list | tuple | dict | None)]
         if unknown: raise UserError(f"unknown parameter {unknown[0]!r}; allowed: {', '.join(model.model_fields)}")
     use_style()
     return model(**own)
+
+# %% ../nbs/13_figures.ipynb #9df88f23
+def _stamp(notebook: Path, scales: Iterable[str]) -> dict[str, Any]:
+    cells = [c for c in json.loads(notebook.read_text())["cells"] if c["cell_type"] == "code"]
+    code = hashlib.sha256(json.dumps(["".join(c["source"]) for c in cells]).encode()).hexdigest()[:16]
+    return dict(code=code, records={s: Store(s).digest() for s in sorted(scales)})
+
+def stamp(notebook: Path,                  # whose code was executed
+          scales: Iterable[str] = (),      # whose records it read
+          executed: Path | None = None,    # the copy that holds the outputs; None: the notebook itself
+          ) -> None:
+    "Note in the metadata of an executed notebook which code and which records its outputs come from."
+    path = executed or notebook
+    nb = json.loads(path.read_text())
+    nb["metadata"]["stamp"] = _stamp(notebook, scales)
+    write_atomic(path, json.dumps(nb, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+
+def is_fresh(notebook: Path,                 # whose code counts
+             executed: Path | None = None,   # the copy that holds the outputs; None: the notebook itself
+             ) -> bool:
+    "Whether outputs come from the present code and records; a notebook that was never stamped is not fresh."
+    found = json.loads((executed or notebook).read_text())["metadata"].get("stamp")
+    return found is not None and found == _stamp(notebook, found["records"])
 
 # %% ../nbs/13_figures.ipynb #6d209f88
 NOTEBOOKS: dict[str, str] = {                                    # what `--only` calls them -> the notebook in nbs/paper
@@ -203,7 +246,7 @@ _TITLES = {"fig1": ("Pitfalls in the derivation (Figures 1 and 5)", "Figures 1, 
            "tab2": ("SRR as a regulariser (Tables 2 and 6)", "Tables 2, 6"), "tab3": ("The output matrix (Table 3)", "Table 3"),
            "tab1": ("SRR as a predictor of generalisation (Tables 1, 4 and 5, Figures 4 and 6)", "Tables 1, 4, 5"), "audit": ("What the printed tables say about themselves", "Audit"), "claims": ("All checks", "All checks")}
 
-# %% ../nbs/13_figures.ipynb #031de8b4
+# %% ../nbs/13_figures.ipynb #d2bfefc9
 def _results(folder: Path) -> dict[str, list[dict]]:
     "What a scale's notebooks saved, by notebook, in their order."
     found: dict[str, list[dict]] = {}
@@ -225,7 +268,8 @@ def _facts(records: list[Record]) -> list[tuple[str, str]]:
     return [("data", data), ("records", f"{len(records)} trained models, {duration(p.seconds.sum())} of training in all"), ("device", names("device")), ("code", f"crate_nb {names('package')}, commit {names('commit')}; torch {names('torch')}"),
             ("trained", " to ".join(sorted({p.utc.min()[:10], p.utc.max()[:10]})))]
 
-def write_report(scale: str) -> Path:  # figures/<scale>/report.html
+def write_report(scale: str,                 # a row of `runs.SCALES`
+                 ) -> Path:                  # figures/<scale>/report.html
     "Put every figure, table and verdict of a scale on one page."
     import jinja2, markupsafe
     folder, records = home()/"figures"/scale, list(Store(scale))
@@ -239,3 +283,167 @@ def write_report(scale: str) -> Path:  # figures/<scale>/report.html
     page = env.from_string(_PAGE).render(scale=scale, facts=_facts(records), claims=claims, sections=sections, marks=_MARKS,
                                                                          tally=", ".join(f"{counts[v]} {v}" for v in _MARKS if v in counts) + ".")
     return write_atomic(folder/"report.html", page)
+
+# %% ../nbs/13_figures.ipynb #b7475261
+_FORM = """<!-- made by `crate-nb report` from records {{ digest }} -->
+
+# Reproducibility report
+
+*An In-depth Investigation of Sparse Rate Reduction in Transformer-like Models* (Hu, Zou and Xu, NeurIPS 2024), at scale `{{ scale }}` on `{{ label }}`, by crate_nb {{ version }}. Made by `crate-nb report` from {{ records|length }} records and {{ claims|length }} claims. Every record that a number comes from is listed under [Records](#records).
+
+## Reproducibility summary
+
+**Scope.** {{ claims|length }} claims of the paper, from its figures, tables and text: {{ ids }}.
+
+**Methodology.** The official code of the paper is not public; models, rates, measures and training were written anew from its text, and checked against closed forms, naive loops and the official CRATE architecture. {{ records|length }} models were trained on `{{ label }}`{% if hours %}, {{ hours }} on {{ chips }}{% endif %}.
+
+**Results.** {{ tally }}. {{ toys }} of the claims are about an experiment without data, and have verdicts at every scale.
+
+**What was easy.** The models are simple, and the printed parameter counts fix what the text leaves open about their shape.
+
+**What was difficult.** Several settings are not in the text (see [What the text leaves open](#what-the-text-leaves-open)), some differences between models are smaller than the spread over seeds, and the correlation study needs many models that fit their training set.
+
+**Communication with the authors.** None so far.
+
+## Scope: the claims
+
+| id | where | what it says |
+|:---|:---|:---|
+{% for c in claims %}| `{{ c.id }}` | {{ c.source }} | {{ c.says }} |
+{% endfor %}
+
+## Methodology
+
+### Models
+
+{{ variants }}
+
+### Data
+
+{% for d in data %}- {{ d }}
+{% endfor %}
+
+### Hyper-parameters
+
+*Table 3 and its like*: the runs on one configuration with different models; *the study*: the models of Tables 1, 4 and 5. Where several values stand, they are an axis. **Chosen** marks what we had to choose, *official code* what is taken from the published code of CRATE, *derived* what follows from the paper's own numbers.
+
+{{ settings }}
+
+### Compute
+
+{{ compute }}
+
+Wall time of training and measuring, as the records have it, summed over runs; several runs may have shared the machine.
+
+## Results
+
+{{ results }}
+
+*Measured* is the check that decides: mean over seeds [interval], at 95 % for the claim as a whole (Bonferroni over its checks); for Tables 1 and 5 Kendall's tau, with an interval from a bootstrap over models. A claim is `reproduced` if every check's interval lies above its threshold, `contradicted` if one lies below, else `inconclusive`; `not run` if records are missing.
+
+{% for c in claims %}### {{ c.id }}: {{ c.verdict }}
+
+{{ c.says }} ({{ c.source }}).
+
+{% if c.checks %}{{ c.checks }}
+
+{% endif %}{{ c.traced }}{% if c.others %} Other eps: {{ c.others }}.{% endif %}
+
+```bash
+{{ c.redo }}
+```
+
+{% endfor %}## What differs from the paper, and why
+
+{{ differs }}
+
+Claims that did not come out as the paper says: {{ against }}.
+
+## What the text leaves open
+
+{% for o in opens %}- {{ o }}
+{% endfor %}
+
+## Records
+
+Each is `data/runs/{{ scale }}/<id>/record.json`; `crate-nb runs show <id> --scale {{ scale }}` prints one, and deleting its folder and repeating the command trains it again. Sets name the records that a claim looks at.
+
+{{ table }}
+"""
+
+_REDO = {"fig1": "fig1", "fig5": "fig1", "fig2": "fig2", "tab2": "tab2", "tab6": "tab2", "tab3": "tab3", "tab1": "tab1", "tab5": "tab1"}   # of a claim's id -> what `--only` calls it
+
+def _md(rows: Sequence[dict]) -> str:
+    return pd.DataFrame(rows).astype(str).map(lambda v: v.replace("|", "\\|")).to_markdown(index=False, disable_numparse=True) if rows else "None."
+
+def _text(value: Any) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else " to ".join(map(_text, value)) if isinstance(value, tuple) and len(value) == 2 else ", ".join(map(_text, value)) if isinstance(value, tuple) else str(value)
+
+def _values(configs: Sequence[RunConfig], field: str) -> str:
+    "What a field is in some configurations."
+    return "; ".join(dict.fromkeys(_text(getattr(c, field)) for c in configs)) or "not run"
+
+def _claim_rows(evidence: Evidence) -> tuple[list[dict], dict[frozenset[str], str]]:
+    "What the form says of each claim, and the sets of records behind them: ids -> name."
+    rows, sets = [], {}
+    for c in CLAIMS.values():
+        evidence.used.clear()
+        checks = assess(c, evidence)
+        used, here = frozenset(evidence.used), checks[checks.eps == c.epses[0]]
+        if used: sets.setdefault(used, f"S{len(sets) + 1}")
+        row = summary(c, checks)
+        shown = [{"check": r.check, "mean": f"{r.mean:+.4g}", "low": f"{r.low:+.4g}", "high": f"{r.high:+.4g}", "threshold": f"{r.threshold:g}", "n": r.n, "paper": "" if pd.isna(r.paper) else f"{r.paper:+.4g}"} for r in here.itertuples()]
+        traced = f"Records: set {sets[used]} ({len(used)})." if used else "No record: computed from the seeds of the toy experiment." if len(here) else "No record is there, or not all that it needs."
+        unit = f" ({c.unit})" if c.unit else ""
+        rows.append(dict(id=c.id, source=c.source, says=c.says, verdict=row["verdict"], measured=row["measured"], n=row["n"] or "", paper=row["paper"], others=row["other_eps"], toy=bool(len(here) and not used),
+                         checks=shown and f"eps {c.epses[0]:g}{unit}:\n\n" + _md(shown), traced=traced, set=sets.get(used, ""), redo=f"crate-nb reproduce --scale {evidence.scale} --only {_REDO[c.id.split('-')[0][:4]]}"))
+    return rows, sets
+
+def _spent(records: Sequence[Record]) -> float: return sum(r.provenance["seconds"] + r.provenance.get("measure_seconds", 0) for r in records)
+
+def _compute(records: Sequence[Record], sets: dict[frozenset[str], str]) -> list[dict]:
+    "Runs, hours and hardware, by set and in all."
+    def row(name, rs):
+        p = pd.DataFrame([r.provenance for r in rs])
+        def each(column): return "; ".join(map(str, p[column].dropna().unique()))
+        return {"records": name, "runs": len(rs), "epochs": sum(r.final["epochs"] for r in rs), "hours": f"{_spent(rs)/3600:.2f}", "hardware": each("device"), "threads": each("threads"), "precision": each("dtype"), "torch": each("torch"), "until": max(p.utc)[:10]}
+    return [row(name, [r for r in records if r.id in ids]) for ids, name in sets.items()] + ([row("all", records)] if records else [])
+
+def _open_questions() -> list[str]:
+    "What the text leaves open: settings, and what its tables say of themselves."
+    rows = [f"`{f}`: {note} ({who})" for f, (who, note) in ORIGINS.items() if who != "paper"]
+    for width, name in TABLES.items():
+        found, cells = printed_audit(width)
+        rows.append(f"`data/paper/{name}.csv`: its decimals are those of {found['models']} models, of {found['of']} in the grid; {len(cells)} cells do not fit (" + ", ".join(f"{n} {k}" for k, n in cells.kind.value_counts().items()) + "), as `crate-nb reproduce --only audit` shows")
+    return rows
+
+# %% ../nbs/13_figures.ipynb #9a8385f6
+def write_reproducibility(scale: str,                 # a row of `runs.SCALES`
+                          dataset: str | None = None,  # a data set's name or folder, or a label that records carry; None: that of the scale
+                          ) -> Path:                  # figures/<scale>/reproducibility.md, with the data set's label unless it is the scale's own
+    "Write the reproducibility report of a scale and a data set, from records and claims alone."
+    import jinja2
+    evidence = Evidence(scale, dataset)
+    claims, sets = _claim_rows(evidence)
+    ids = set().union(*sets) if sets else set()
+    records = [r for r in evidence.store if r.id in ids]
+    study = {c.but(seed=0) for c in plan("tab1", scale, evidence.dataset)}
+    groups = {"Table 3 and its like": [r.config for r in records if r.config.but(seed=0) not in study], "the study": [r.config for r in records if r.config.but(seed=0) in study]}
+    paper, studied = scale_config("paper"), plan("tab1", "paper")
+    settings = [{"field": f"`{f}`", **{g: _values(cs, f) for g, cs in groups.items()}, "scale paper": _values([paper], f), "scale paper, the study": _values(studied, f),
+                 "who says so": f"**{who}**" if who == "chosen" else f"*{who}*" if who != "paper" else who, "note": note} for f, (who, note) in ORIGINS.items()]
+    asked = {"variant", "srr_layer", "seed"}                     # what an experiment varies by intent
+    main = groups["Table 3 and its like"]
+    differs = [{"field": f"`{f}`", "here": _values(main, f), "the paper's scale": _values([paper], f), "why": ORIGINS[f][1]} for f in ORIGINS if main and f not in asked and _values(main, f) != _values([paper], f)]
+    counts = pd.Series([c["verdict"] for c in claims]).value_counts()
+    chips = "; ".join(sorted({r.provenance["device"] for r in records}))
+    data = [f"`{label}`: {_values([r.config for r in rs], 'train_size')} training and {_values([r.config for r in rs], 'test_size')} test images (none: all), digest {', '.join(sorted({r.provenance.get('data_digest', '?') for r in rs}))}" for label, rs in [(evidence.dataset, records)] if rs] or ["no record"]
+    table = [{"id": f"[{r.id}](../../data/runs/{scale}/{r.id}/record.json)", "sets": " ".join(n for ids, n in sets.items() if r.id in ids), "variant": r.config.variant, "training": training_name(r.config), "width": r.config.dim, "batch": r.config.batch_size, "lr": f"{r.config.lr:g}", "dropout": f"{r.config.dropout:g}",
+              "seed": r.config.seed, "epochs": r.final["epochs"], "test accuracy (%)": f"{r.final['test_accuracy']:.2f}", "training loss (nats)": f"{r.final['train_loss']:.4f}", "test loss (nats)": f"{r.final['test_loss']:.4f}", "SRR measure": f"{r.measures['values']['SRR']:.1f}" if r.measures and r.measures["values"].get("SRR") is not None else "", "hours": f"{_spent([r])/3600:.3f}"} for r in records]
+    models = [{"model": v.paper, "output map": ("minus " if v.sign < 0 else "") + v.output, "trained parameters": "; ".join(sorted({f"{r.final['parameters']:,}" for r in records if r.config.variant == name})) or "not run"} for name, v in VARIANTS.items() if v.paper]
+    text = jinja2.Environment(trim_blocks=True).from_string(_FORM).render(
+        scale=scale, label=evidence.dataset, version=__version__, digest=evidence.store.digest(), records=records, claims=claims, ids=", ".join(f"`{c['id']}`" for c in claims), hours=duration(_spent(records)) if records else "", chips=chips,
+        tally=", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts), toys=sum(c["toy"] for c in claims), variants=_md(models), data=data, settings=_md(settings), compute=_md(_compute(records, sets)),
+        results=_md([{"claim": f"[{c['id']}](#{c['id']}-{c['verdict'].replace(' ', '-')})", "verdict": f"**{c['verdict']}**", "measured": c["measured"], "n": c["n"], "paper": c["paper"], "records": c["set"]} for c in claims]),
+        differs=_md(differs), against="; ".join(f"`{c['id']}` ({c['verdict']}: {c['measured']})" for c in claims if c["verdict"] == "contradicted") or "none", opens=_open_questions(), table=_md(table))
+    return write_atomic(home()/"figures"/scale/f"{stem('reproducibility', scale, evidence.dataset)}.md", text)

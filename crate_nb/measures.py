@@ -26,30 +26,33 @@ from .augment import resize
 from .runs import Positive, Record, RunConfig, Store, Strict
 from .training import Paused, build_model, check_same_images, data_for, is_late, train, trained_model
 
-# %% ../nbs/09_measures.ipynb #9f4b090e
-def weight_matrices(model: nn.Module) -> dict[str, Tensor]:
+# %% ../nbs/09_measures.ipynb #ad0a555b
+def weight_matrices(model: nn.Module,  # any
+                    ) -> dict[str, Tensor]:  # detached, in the model's order
     "The trained matrices W_1, ..., W_n of a model by name: every parameter with two axes; for a `CRATE` embedding, U, D, W and head."
     return {n: p.detach() for n, p in model.named_parameters() if p.ndim == 2 and p.requires_grad}
 
-# %% ../nbs/09_measures.ipynb #05ab1a97
+# %% ../nbs/09_measures.ipynb #3fe0669a
 def spectral_norm(w: Tensor,                # a matrix
                   method: str = "svd",      # svd, or power (iteration)
-                  steps: int = 1000) -> float:  # of power iteration
-    "The largest singular value of `w`."
+                  steps: int = 1000,        # of power iteration
+                  ) -> float:               # computed in float64
+    "The largest singular value of `w`; a `UserError` for another method."
     w = w.double()
     if check_choice("method", method, ["svd", "power"]) == "svd": return float(torch.linalg.matrix_norm(w, 2))
     v = torch.randn(w.shape[1], generator=generator("power"), dtype=w.dtype).to(w.device)
     for _ in range(steps): v = F.normalize(w.mT @ (w @ v), dim=0)
     return float((w @ v).norm())
 
-# %% ../nbs/09_measures.ipynb #c8e61434
+# %% ../nbs/09_measures.ipynb #c6c5fbce
 def _output_matrix(layer: nn.Module) -> Tensor:  # (K p, d), applied from the right
     "The output map of a layer as a matrix."
     u, dim = pack(layer.u), layer.U.shape[1]
     return {"subspace": u.mT, "transpose": u, "identity": torch.eye(dim, device=u.device)}.get(layer.variant.output, layer.weight.mT if layer.weight is not None else None)
 
 @torch.no_grad()
-def path_norm(model: CRATE) -> float:
+def path_norm(model: CRATE,  # its weights alone; LayerNorm, biases, positions and class token have no part
+              ) -> float:
     "The sum over all paths of the product of squared weights (eq. 44)."
     v = model.embed[1].weight.double().square().sum(1)           # (d,)
     for layer in model.layers:
@@ -58,24 +61,34 @@ def path_norm(model: CRATE) -> float:
         v = v @ (torch.eye(len(D), dtype=D.dtype, device=D.device) + layer.eta*(D - D.mT @ D)).square()
     return float(v @ model.head[1].weight.double().square().sum(0))
 
-# %% ../nbs/09_measures.ipynb #ab3073fb
+# %% ../nbs/09_measures.ipynb #d56cdddb
 def margin(logits: Tensor,  # (m, classes)
-           y: Tensor) -> float:
+           y: Tensor,       # labels (m,)
+           ) -> float:      # a difference of logits; a model where it is not positive has none
     "The 10th percentile of the margins."
     own = logits.gather(1, y[:, None])[:, 0]
     other = logits.scatter(1, y[:, None], -math.inf).amax(1)
     return float((own - other).double().quantile(0.1))
 
-# %% ../nbs/09_measures.ipynb #b0cc8740
-def trained_parameters(model: nn.Module) -> list[nn.Parameter]: return [p for p in model.parameters() if p.requires_grad]
+# %% ../nbs/09_measures.ipynb #d8cf1dda
+def trained_parameters(model: nn.Module,  # any
+                       ) -> list[nn.Parameter]:  # in the model's order
+    "The parameters that have a gradient: of LayerNorm, biases, positions and class token too."
+    return [p for p in model.parameters() if p.requires_grad]
 
-def noise(model: nn.Module, seed: int, draw: int) -> list[Tensor]:
+def noise(model: nn.Module,    # tells shapes and devices
+          seed: int,           # of the noise, apart from the run's
+          draw: int,           # its number, from 0
+          ) -> list[Tensor]:   # one for each of `trained_parameters`
     "Standard normal noise for every trained parameter, the same for the same seed and draw."
     g = generator("flatness", seed, draw)
     return [torch.randn(p.shape, generator=g).to(p.device) for p in trained_parameters(model)]
 
 @contextmanager
-def perturbed(model: nn.Module, noise: Sequence[Tensor], sigma: float) -> Iterator[nn.Module]:
+def perturbed(model: nn.Module,         # changed in place inside the context
+              noise: Sequence[Tensor],  # one for each of `trained_parameters`
+              sigma: float,             # standard deviation, where the noise is standard normal
+              ) -> Iterator[nn.Module]:
     "`model` with `sigma` times `noise` added to its trained parameters, exactly as before afterwards."
     parameters = trained_parameters(model)
     with torch.no_grad():
@@ -85,26 +98,33 @@ def perturbed(model: nn.Module, noise: Sequence[Tensor], sigma: float) -> Iterat
         finally:
             for p, b in zip(parameters, before): p.copy_(b)
 
-# %% ../nbs/09_measures.ipynb #ca76d32e
+# %% ../nbs/09_measures.ipynb #f72947c5
 class AccuracyDrop:
     "How much accuracy a model loses to noise, and how many forward passes over the data that took."
-    def __init__(self, model: nn.Module,
+    def __init__(self, model: nn.Module,                          # images -> logits (B, classes)
                  batches: Sequence[tuple[Tensor, Tensor]],        # standardised images and labels
-                 draws: int = 10, seed: int = 0):
+                 draws: int = 10,                                 # of the noise, the same for every sigma
+                 seed: int = 0):                                  # of the noise, apart from the run's
         self.model, self.batches, self.draws, self.seed, self.passes = model, batches, draws, seed, 0.0
         self.noise = [None]*draws                                # kept: drawing takes longer than a small model's forward pass
         self.images = sum(len(y) for _, y in batches)
         self.full: dict[int | None, float] = {}                  # accuracy without noise
 
     @torch.no_grad()
-    def accuracy(self, first: int | None = None) -> float:  # share of right answers, among the first images of the first batch or all
+    def accuracy(self, first: int | None = None,  # at most so many images, of the first batch; None: all of all batches
+                 ) -> float:  # share of right answers, among the first images of the first batch or all
+        "The accuracy of the model with the weights that it has now; adds to `passes`."
         right = n = 0
         for x, y in ((x[:first], y[:first]) for x, y in (self.batches if first is None else [self.batches[0]])):
             right, n = right + (self.model(x).argmax(1) == y).sum(), n + len(y)
         self.passes += n/self.images
         return float(right)/n
 
-    def __call__(self, sigma: float, draws: int | None = None, first: int | None = None, fresh: int = 0) -> float:
+    def __call__(self, sigma: float,          # standard deviation of the noise
+                 draws: int | None = None,    # at most those of the object; None: all
+                 first: int | None = None,    # as for `accuracy`
+                 fresh: int = 0,              # 0: the draws that are kept; k: the k-th other set
+                 ) -> float:                  # share of right answers lost; negative if noise helps
         "The mean drop over `draws` (default: all), the same draws for every sigma unless `fresh` names others."
         if first not in self.full: self.full[first] = self.accuracy(first)
         found = []
@@ -114,12 +134,14 @@ class AccuracyDrop:
             with perturbed(self.model, e, sigma): found.append(self.accuracy(first))
         return self.full[first] - sum(found)/len(found)
 
-# %% ../nbs/09_measures.ipynb #d876c95e
+# %% ../nbs/09_measures.ipynb #8c834e11
 def bisect_sigma(drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh=step)
-                 target: float = 0.1,
+                 target: float = 0.1,         # the drop that is sought, a share of all images
                  tolerance: float = 0.01,     # stop when the drop is this close to the target
-                 steps: int = 15, upper: float = 2.0,
-                 fresh: bool = True) -> float:  # new noise at each step, as published
+                 steps: int = 15,             # at most
+                 upper: float = 2.0,          # where the interval ends
+                 fresh: bool = True,          # new noise at each step, as published
+                 ) -> float:                  # the last sigma that was tried
     "Bisection of [0, `upper`], as the published code does it."
     low, high = 0.0, upper
     for step in range(steps):
@@ -129,7 +151,7 @@ def bisect_sigma(drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh
         low, high = (low, sigma) if found > target else (sigma, high)
     return sigma
 
-# %% ../nbs/09_measures.ipynb #224034bf
+# %% ../nbs/09_measures.ipynb #27e609f8
 def _begin(drop, target: float, low: float, high: float, steps: int = 6) -> float:
     "Bisection of [low, high] on a logarithmic scale."
     for _ in range(steps):
@@ -152,10 +174,12 @@ def _secant(f, x: float, slope: float, tol: float, low: float, high: float) -> t
         if not a < x < b: x = (a + b)/2
     return None
 
-def find_sigma(drop: AccuracyDrop,
-               target: float = 0.1,
+def find_sigma(drop: AccuracyDrop,           # of the model, on its data
+               target: float = 0.1,          # the drop that is sought, a share of all images
                rtol: float = 0.01,           # of sigma
-               low: float = 1e-4, high: float = 2.0) -> float | None:
+               low: float = 1e-4,            # the least sigma that is tried, above 0
+               high: float = 2.0,            # the greatest
+               ) -> float | None:
     "The standard deviation of noise that costs `target` of accuracy on average; None if none in [`low`, `high`] does."
     some = max(50, drop.images//10)
     found = math.log(_begin(lambda s: drop(s, draws=1, first=some), target, low, high)), target   # the drop grows about like sigma there
@@ -177,47 +201,64 @@ class MeasureSettings(Strict):
     eps: tuple[pydantic.PositiveFloat, ...] = pydantic.Field((0.5, 0.1, 1.0), min_length=1)   # of SRR: the first is that of the measure, the others are kept for comparison
     lam: pydantic.NonNegativeFloat = 0.1                         # of SRR
 
-# %% ../nbs/09_measures.ipynb #ac877a53
+# %% ../nbs/09_measures.ipynb #3a2e94b0
 @dataclass
 class Subject:
     "A trained model, its initial weights, its training images, and what measures need of them."
-    model: nn.Module
+    model: nn.Module                         # with its trained weights
     initial: nn.Module                       # the same model before training
     x: Tensor                                # training images, uint8 (m, C, H, W)
     y: Tensor                                # labels (m,)
-    settings: MeasureSettings = MeasureSettings()
+    settings: MeasureSettings = MeasureSettings()  # what the measures leave open
 
-    def batches(self, n: int | None = None, size: int = 250) -> "_Batches":
+    def batches(self, n: int | None = None,  # the first n images; None: all
+                size: int = 250,             # images of a batch
+                ) -> "_Batches":             # a sequence of (images, labels), each made when it is asked for
         "Standardised images and labels; default: all."
         return _Batches(self, n or len(self.x), size)
     def _as(self, layernorm: str): return without_layernorm(self.model) if layernorm == "removed" else nullcontext()
 
     @cached_property
-    def weights(self) -> list[Tensor]: return list(weight_matrices(self.model).values())
+    def weights(self) -> list[Tensor]:
+        "The trained matrices W_1, ..., W_n."
+        return list(weight_matrices(self.model).values())
     @cached_property
-    def distances(self) -> list[Tensor]: return [w - w0 for w, w0 in zip(self.weights, weight_matrices(self.initial).values())]
+    def distances(self) -> list[Tensor]:
+        "W_i - W_i^0: what training added to each matrix."
+        return [w - w0 for w, w0 in zip(self.weights, weight_matrices(self.initial).values())]
     @cached_property
-    def fro2(self) -> Tensor: return _stack(w.double().square().sum() for w in self.weights)
+    def fro2(self) -> Tensor:  # (n,) float64
+        "||W_i||_F^2."
+        return _stack(w.double().square().sum() for w in self.weights)
     @cached_property
-    def spec2(self) -> Tensor: return _stack(spectral_norm(w)**2 for w in self.weights)
+    def spec2(self) -> Tensor:  # (n,) float64
+        "||W_i||_2^2."
+        return _stack(spectral_norm(w)**2 for w in self.weights)
     @cached_property
-    def distance_fro2(self) -> Tensor: return _stack(w.double().square().sum() for w in self.distances)
+    def distance_fro2(self) -> Tensor:  # (n,) float64
+        "||W_i - W_i^0||_F^2."
+        return _stack(w.double().square().sum() for w in self.distances)
     @cached_property
-    def distance_spec2(self) -> Tensor: return _stack(spectral_norm(w)**2 for w in self.distances)
+    def distance_spec2(self) -> Tensor:  # (n,) float64
+        "||W_i - W_i^0||_2^2."
+        return _stack(spectral_norm(w)**2 for w in self.distances)
 
     @cached_property
     @torch.no_grad()
     def margin(self) -> float:  # nan if it is not positive
+        "gamma: the 10th percentile of the margins of all training images."
         with self._as(self.settings.layernorm): logits = torch.cat([self.model(x) for x, _ in self.batches()])
         found = margin(logits, self.y)
         return found if found > 0 else math.nan
     @cached_property
     def sigma(self) -> float:  # nan if no sigma does it
+        "sigma: the noise that costs 0.1 of accuracy on the first `settings.images` training images; the square root of it under the published convention."
         c = self.settings
         with self._as(c.layernorm): found = find_sigma(AccuracyDrop(self.model, self.batches(c.images), c.draws, c.seed)) or math.nan
         return math.sqrt(found) if c.convention == "published" else found
     @cached_property
     def srr(self) -> pd.DataFrame:  # one row per LayerNorm kept or removed, eps and layer; nan if the tokens are not finite
+        "Layer-wise SRR and its terms on the first `settings.srr_images` training images."
         return pd.concat([self._srr(layernorm) for layernorm in ("removed", "kept")], ignore_index=True)
     def _srr(self, layernorm: str) -> pd.DataFrame:
         c = self.settings
@@ -226,7 +267,7 @@ class Subject:
             except UserError: frame = pd.DataFrame([(e, l + 1) for e in c.eps for l in range(len(self.model.layers))], columns=["eps", "layer"]).assign(**dict.fromkeys(TERMS, math.nan))
         return frame.assign(layernorm=layernorm)
 
-# %% ../nbs/09_measures.ipynb #b51edff6
+# %% ../nbs/09_measures.ipynb #dae51605
 def _stack(values) -> Tensor: return torch.tensor([float(v) for v in values], dtype=torch.float64)
 
 class _Batches(Sequence):
@@ -237,7 +278,8 @@ class _Batches(Sequence):
     def __getitem__(self, i): return normalise(resize(self.x[i], self.side) if self.side else self.x[i]), self.y[i]
 
 @contextmanager
-def without_layernorm(model: nn.Module) -> Iterator[nn.Module]:
+def without_layernorm(model: nn.Module,  # any; changed in place inside the context
+                      ) -> Iterator[nn.Module]:
     "`model` with every LayerNorm replaced by the identity, and put back afterwards."
     found = [(parent, name, child) for parent in model.modules() for name, child in parent.named_children() if isinstance(child, nn.LayerNorm)]
     for parent, name, _ in found: setattr(parent, name, nn.Identity())
@@ -245,7 +287,7 @@ def without_layernorm(model: nn.Module) -> Iterator[nn.Module]:
     finally:
         for parent, name, child in found: setattr(parent, name, child)
 
-# %% ../nbs/09_measures.ipynb #7c825704
+# %% ../nbs/09_measures.ipynb #87ec011f
 @dataclass(frozen=True)
 class Measure:
     "A complexity measure: low should mean a small generalisation gap."
@@ -258,7 +300,7 @@ def _log(x) -> float: return float(torch.as_tensor(x, dtype=torch.float64).log()
 def _mean_log(s: Subject, log_product: float) -> float: return math.log(len(s.weights)) + log_product/len(s.weights)   # log of n (prod)^(1/n)
 def _over_margin(s: Subject, value: float) -> float: return value - 2*math.log(s.margin)
 
-MEASURES: dict[str, Measure] = {}
+MEASURES: dict[str, Measure] = {}                               # name -> measure, in the order of Table 1; filled below
 
 # %% ../nbs/09_measures.ipynb #e326ea53
 MEASURES |= {
@@ -301,38 +343,55 @@ MEASURES |= {
     "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[(s.srr.eps == s.settings.eps[0]) & (s.srr.layernorm == s.settings.srr_layernorm)].srr.mean(skipna=False))),
 }
 
-# %% ../nbs/09_measures.ipynb #215bbb49
+# %% ../nbs/09_measures.ipynb #6f2227ec
 def _finite(x: float) -> float | None: return float(x) if math.isfinite(x) else None
 
-def measures_of(s: Subject) -> dict:
+def measures_of(s: Subject,  # the model, its images and the settings
+                ) -> dict:   # settings, values (measure -> number), margin, sigma, srr (column -> values)
     "All measures of a model, and what they come from; None where one is not defined."
     values = {name: _finite(m.of(s)) for name, m in MEASURES.items()}
     terms = {k: [_finite(v) for v in s.srr[k]] for k in ("eps", "layer", "rate", "subspace_rate", *SPARSITY)} | dict(layernorm=s.srr.layernorm.tolist())
     settings = s.settings.model_dump(mode="json") | dict(images=min(s.settings.images, len(s.x)), srr_images=min(s.settings.srr_images, len(s.x)))
     return dict(settings=settings, values=values, margin=_finite(s.margin), sigma=_finite(s.sigma), srr=terms)
 
-def subject_of(record: Record, scale: str, data: str | Path | None = None, device: str = "auto", settings: MeasureSettings = MeasureSettings()) -> Subject:
-    "The trained model of a record, ready to be measured."
+def subject_of(record: Record,                  # of a run that was trained on this machine
+               scale: str,                      # the one that the run was trained in
+               data: str | Path | None = None,  # the folder of the data set, where its label is not a known name
+               device: str = "auto",            # where it is measured: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
+               settings: MeasureSettings = MeasureSettings(),  # default: those of the study
+               ) -> Subject:
+    "The trained model of a record, ready to be measured; a `UserError` if its weights or its images are not there, or the images are others."
     images, dev = data_for(record.config, data), pick_device(device)
     check_same_images(Store(scale), images)
     model, initial = trained_model(record, scale).to(dev), build_model(record.config, images.channels, images.classes).to(dev)
     return Subject(model, initial, images.x_train.to(dev), images.y_train.to(dev), settings)
 
-def is_measured(record: Record) -> bool:
+def is_measured(record: Record,  # measured or not; how many images were looked at is not compared
+                ) -> bool:
     "Whether a record holds every measure of the registry, with the settings of the study."
     settings = {k: v for k, v in record.measures.get("settings", {}).items() if k not in ("images", "srr_images")}
     return set(MEASURES) <= set(record.measures.get("values", {})) and settings == MeasureSettings().model_dump(mode="json", exclude={"images", "srr_images"})
 
-def measure(record: Record, scale: str, data: str | Path | None = None, device: str = "auto", settings: MeasureSettings = MeasureSettings()) -> Record:
-    "The record with its measures, computed from the weights on this machine; stored if the settings are those of the study, so that no two records of a scale are measured differently."
+def measure(record: Record,                  # of a run that was trained on this machine
+            scale: str,                      # the one that the run was trained in
+            data: str | Path | None = None,  # the folder of the data set, where its label is not a known name
+            device: str = "auto",            # as for `subject_of`
+            settings: MeasureSettings = MeasureSettings(),  # default: those of the study
+            ) -> Record:
+    "The record with its measures, computed from the weights on this machine; stored if the settings are those of the study, so that no two records of a scale are measured differently. A `UserError` as for `subject_of`."
     start = time.monotonic()
     with Store(scale).lock(record.id): found = measures_of(subject_of(record, scale, data, device, settings))
     provenance = record.provenance | dict(measure_seconds=round(time.monotonic() - start, 1))
     record = record.model_copy(update=dict(measures=found, provenance=provenance))
     return Store(scale).put(record) if settings == MeasureSettings() else record
 
-def train_and_measure(config: RunConfig, scale: str = "quick", data: str | Path | None = None, device: str = "auto", **kw) -> Record:  # kw: as for `train`
-    "The record of `config` with its measures: the stored one, or what is missing of it."
+def train_and_measure(config: RunConfig,               # what is trained
+                      scale: str = "quick",            # whose records it joins
+                      data: str | Path | None = None,  # the folder of the data set, where its label is not a known name
+                      device: str = "auto",            # where it is trained and measured, as for `train`
+                      **kw,                            # as for `train`
+                      ) -> Record:
+    "The record of `config` with its measures: the stored one, or what is missing of it; `Paused` if the deadline passes before it is measured."
     record = train(config, scale, data, device, **kw)
     if is_measured(record): return record
     if is_late(kw.get("deadline")): raise Paused(f"run {record.id}: trained, but its time is up before it is measured; the same command goes on from here")

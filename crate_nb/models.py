@@ -14,7 +14,7 @@ from torch import Tensor
 from .core import UserError, check_choice
 from .operators import ista, mssa
 
-# %% ../nbs/03_models.ipynb #461b7e57
+# %% ../nbs/03_models.ipynb #4d1504e8
 def _learned(dim: int) -> dict[str, Tensor]:
     "W and b as in `nn.Linear`, trained."
     linear = nn.Linear(dim, dim)
@@ -32,7 +32,7 @@ class Variant:
     tensors: Callable[[int], dict[str, Tensor]] = lambda dim: {}  # dim -> the map's `weight` and `bias`: nn.Parameter (trained) or Tensor (a buffer)
     paper: str = ""                # its name in the paper
 
-VARIANTS: dict[str, Variant] = {
+VARIANTS: dict[str, Variant] = {                                 # name -> variant; a new one is a new row
     "crate-c":        Variant("subspace", paper="CRATE-C"),
     "crate-n":        Variant("subspace", sign=-1, paper="CRATE-N"),
     "crate-t":        Variant("transpose", paper="CRATE-T"),
@@ -41,12 +41,14 @@ VARIANTS: dict[str, Variant] = {
     "crate-identity": Variant("identity", paper="CRATE-Identity"),
 }
 
-# %% ../nbs/03_models.ipynb #79cef2a0
+# %% ../nbs/03_models.ipynb #45b80c7d
 class Layer(nn.Module):
     "Z -> ISTA(LN(Z +- out(SSA(LN Z)))), eqs. 2 and 3; `eta` and `lam` are ISTA's step size and l1 weight."
-    def __init__(self, variant: Variant,
-                 dim: int, heads: int,  # d and K
-                 eta: float = 0.1, lam: float = 0.1,
+    def __init__(self, variant: Variant,   # the row itself, not its name
+                 dim: int,                 # d
+                 heads: int,               # K, which divides d
+                 eta: float = 0.1,         # ISTA's step size
+                 lam: float = 0.1,         # ISTA's l1 weight
                  dropout: float = 0.0):  # on the softmax and on the output map
         super().__init__()
         self.variant, self.heads, self.eta, self.lam, self.dropout = variant, heads, eta, lam, dropout
@@ -64,29 +66,41 @@ class Layer(nn.Module):
         return self.U.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
     def forward(self, z: Tensor,  # (..., N, d)
-                tokens: int | None = None) -> Tensor:  # only the first tokens of the output; all by default -> (..., N or tokens, d)
+                tokens: int | None = None,  # only the first tokens of the output; all by default
+                ) -> Tensor:  # (..., N or tokens, d), not negative
+        "Z^{l-1} -> Z^l, with dropout in training mode only."
         p = self.dropout if self.training else 0.0
         y = mssa(self.norm_mssa(z), self.u, self.variant.output, self.weight, self.bias, p, tokens)
         return ista(self.norm_ista(z[..., :tokens, :] + self.variant.sign*F.dropout(y, p)), self.D, self.eta, self.lam)
 
-# %% ../nbs/03_models.ipynb #876e227d
+# %% ../nbs/03_models.ipynb #54edaa4c
 def patchify(x: Tensor,           # images (B, C, H, W)
-             size: int) -> Tensor:  # patches (B, H W / size^2, size^2 C), each flattened as (row, column, channel)
+             size: int,           # side of a patch in pixels, which divides H and W
+             ) -> Tensor:         # patches (B, H W / size^2, size^2 C), each flattened as (row, column, channel)
     "Cut images into square patches, row by row."
     x = x.unflatten(3, (-1, size)).unflatten(2, (-1, size))      # (B, C, h, size, w, size)
     return x.permute(0, 2, 4, 3, 5, 1).flatten(3).flatten(1, 2)
 
-def check_sizes(image_size: int, patch_size: int, dim: int, heads: int):
+def check_sizes(image_size: int,  # side of an image in pixels
+                patch_size: int,  # side of a patch in pixels
+                dim: int,         # d
+                heads: int):      # K
     "Raise a `UserError` unless patches tile the image and heads divide the width."
     if image_size % patch_size: raise UserError(f"patches of {patch_size} pixels do not tile an image of {image_size}; choose a patch_size that divides image_size")
     if dim % heads: raise UserError(f"{heads} heads do not divide a width of {dim}; choose heads so that dim / heads is whole")
 
 class CRATE(nn.Module):
-    "A CRATE image classifier of any variant and size; see `VARIANTS` and `SIZES`."
+    "A CRATE image classifier of any variant and size, see `VARIANTS` and `SIZES`; a `UserError` if the sizes do not fit or the variant is unknown."
     def __init__(self, variant: str = "crate",   # a row of `VARIANTS`
-                 image_size: int = 224, patch_size: int = 16, channels: int = 3, num_classes: int = 10,
-                 dim: int = 384, depth: int = 12, heads: int = 6,  # d, L, K
-                 eta: float = 0.1, lam: float = 0.1,  # ISTA's step size and l1 weight
+                 image_size: int = 224,          # side of the square images in pixels
+                 patch_size: int = 16,           # side of a patch in pixels, which divides image_size
+                 channels: int = 3,              # C, of the images
+                 num_classes: int = 10,          # logits
+                 dim: int = 384,                 # d
+                 depth: int = 12,                # L
+                 heads: int = 6,                 # K, which divides d
+                 eta: float = 0.1,               # ISTA's step size
+                 lam: float = 0.1,               # ISTA's l1 weight
                  dropout: float = 0.0):  # after positions, softmax and output map
         super().__init__()
         check_choice("variant", variant, VARIANTS)
@@ -102,25 +116,30 @@ class CRATE(nn.Module):
         self.layers = nn.ModuleList(Layer(VARIANTS[variant], dim, heads, eta, lam, dropout) for _ in range(depth))
         self.head = nn.Sequential(nn.LayerNorm(dim), nn.Linear(dim, num_classes))
 
-    def tokens(self, x: Tensor) -> Tensor:  # images (B, C, H, W) -> Z^0 (B, N, d), the class token first
-        "What the first layer reads."
+    def tokens(self, x: Tensor,  # images (B, C, H, W)
+               ) -> Tensor:      # Z^0 (B, N, d), the class token first
+        "What the first layer reads; a `UserError` if the images are of another shape."
         size, channels = self.config["image_size"], self.config["channels"]
         if x.shape[1:] != (channels, size, size): raise UserError(f"images of shape {tuple(x.shape[1:])}; this model reads ({channels}, {size}, {size})")
         z = self.embed(patchify(x, self.patch_size))
         return self.dropout(torch.cat([self.cls_token.expand(len(z), -1, -1), z], 1) + self.positions)
 
-    def layer_inputs(self, x: Tensor) -> list[Tensor]:  # images (B, C, H, W) -> [Z^0, ..., Z^{L-1}], each (B, N, d)
+    def layer_inputs(self, x: Tensor,    # images (B, C, H, W)
+                     ) -> list[Tensor]:  # [Z^0, ..., Z^{L-1}], each (B, N, d)
         "What each layer reads."
         zs = [self.tokens(x)]
         for layer in self.layers[:-1]: zs.append(layer(zs[-1]))
         return zs
 
-    def classify(self, z: Tensor) -> Tensor:  # Z^{L-1} (B, N, d) -> logits (B, classes)
+    def classify(self, z: Tensor,  # Z^{L-1} (B, N, d)
+                 ) -> Tensor:      # logits (B, classes)
         "The last layer, for the class token alone, and the head."
         return self.head(self.layers[-1](z, 1)[:, 0])
 
     def forward(self, x: Tensor,  # images (B, C, H, W)
-                return_layers: bool = False):  # logits (B, classes); with `return_layers` also [Z^0, Z^1, ..., Z^L]
+                return_layers: bool = False,  # whether the tokens of all layers are wanted, too
+                ) -> Tensor | tuple[Tensor, list[Tensor]]:  # logits (B, classes); with `return_layers` also [Z^0, Z^1, ..., Z^L]
+        "Classify images by their class token."
         if return_layers:
             zs = self.layer_inputs(x)
             zs.append(self.layers[-1](zs[-1]))
@@ -129,36 +148,49 @@ class CRATE(nn.Module):
         for layer in self.layers[:-1]: z = layer(z)
         return self.classify(z)
 
-# %% ../nbs/03_models.ipynb #b50d90a1
-SIZES: dict[str, dict[str, int]] = {"tiny": dict(dim=384, depth=12, heads=6), "small": dict(dim=576, depth=12, heads=12),
+# %% ../nbs/03_models.ipynb #6ab845d6
+SIZES: dict[str, dict[str, int]] = {"tiny": dict(dim=384, depth=12, heads=6), "small": dict(dim=576, depth=12, heads=12),  # the official sizes
                                     "base": dict(dim=768, depth=12, heads=12), "large": dict(dim=1024, depth=24, heads=16)}
 
-def crate_tiny(**kw) -> CRATE:
+def crate_tiny(**kw,  # parameters of `CRATE`; they take precedence over the size's own
+               ) -> CRATE:  # with fresh weights
     "CRATE-Tiny: d 384, L 12, K 6; `kw` as for `CRATE`."
     return CRATE(**SIZES["tiny"] | kw)
-def crate_small(**kw) -> CRATE:
+def crate_small(**kw,  # parameters of `CRATE`; they take precedence over the size's own
+                ) -> CRATE:  # with fresh weights
     "CRATE-Small: d 576, L 12, K 12; `kw` as for `CRATE`."
     return CRATE(**SIZES["small"] | kw)
-def crate_base(**kw) -> CRATE:
+def crate_base(**kw,  # parameters of `CRATE`; they take precedence over the size's own
+               ) -> CRATE:  # with fresh weights
     "CRATE-Base: d 768, L 12, K 12; `kw` as for `CRATE`."
     return CRATE(**SIZES["base"] | kw)
-def crate_large(**kw) -> CRATE:
+def crate_large(**kw,  # parameters of `CRATE`; they take precedence over the size's own
+                ) -> CRATE:  # with fresh weights
     "CRATE-Large: d 1024, L 24, K 16; `kw` as for `CRATE`."
     return CRATE(**SIZES["large"] | kw)
 
-def count_parameters(model: nn.Module) -> int:
+def count_parameters(model: nn.Module,  # its buffers do not count, nor what is frozen
+                     ) -> int:          # entries, all tensors together
     "The number of trainable parameters."
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
-def predict_parameters(variant: str, image_size: int, patch_size: int, channels: int, num_classes: int, dim: int, depth: int, **_) -> int:
+def predict_parameters(variant: str,      # a row of `VARIANTS`
+                       image_size: int,   # side of an image in pixels
+                       patch_size: int,   # side of a patch in pixels
+                       channels: int,     # C, of the images
+                       num_classes: int,  # logits
+                       dim: int,          # d
+                       depth: int,        # L
+                       **_,               # ignored: what else `CRATE.config` holds
+                       ) -> int:          # as `count_parameters` gives it
     "The same number from the architecture alone."
     patch, tokens = channels*patch_size**2, (image_size//patch_size)**2 + 1
     own = sum(t.numel() for t in VARIANTS[variant].tensors(dim).values() if isinstance(t, nn.Parameter))
     embed, layer, head = 2*patch + (patch + 1)*dim + 2*dim, 2*dim**2 + 4*dim + own, 2*dim + (dim + 1)*num_classes
     return embed + dim + tokens*dim + depth*layer + head
 
-# %% ../nbs/03_models.ipynb #48666dd6
-def check_variant(name: str):
+# %% ../nbs/03_models.ipynb #b170f570
+def check_variant(name: str):  # a row of `VARIANTS`; its output map is in `operators.OUTPUT_MAPS`
     "Raise an AssertionError unless the row `name` of `VARIANTS` behaves like a member of the family."
     torch.manual_seed(0)
     model = CRATE(name, image_size=12, patch_size=4, channels=2, num_classes=5, dim=24, depth=2, heads=3)
@@ -174,7 +206,7 @@ def check_variant(name: str):
     copy = CRATE(**model.config); copy.load_state_dict(model.state_dict())
     torch.testing.assert_close(copy(x), logits, msg=f"{name}: its checkpoint does not hold all of it")
 
-# %% ../nbs/03_models.ipynb #1b454798
+# %% ../nbs/03_models.ipynb #160b0036
 _OFFICIAL = {"cls_token": "cls_token", "pos_embedding": "positions", "to_patch_embedding.1.": "embed.0.", "to_patch_embedding.2.": "embed.1.",
              "to_patch_embedding.3.": "embed.2.", "mlp_head.": "head."}
 _OFFICIAL_LAYER = {"0.norm.": "norm_mssa.", "0.fn.qkv.weight": "U", "0.fn.to_out.0.": "", "1.norm.": "norm_ista.", "1.fn.weight": "D"}
@@ -189,8 +221,9 @@ def _official_name(key: str) -> str | None:
 
 def load_official(state: Mapping[str, Tensor],   # a state dict of the official code, plain or inside `state_dict`, perhaps with `module.`
                   heads: int | None = None,      # K; the shapes do not tell it, so it is that of the official size unless given
-                  channels: int = 3,
-                  **kw) -> CRATE:                # `eta`, `lam`, `dropout` as for `CRATE`
+                  channels: int = 3,             # of the images; the shapes tell only channels x patch_size^2
+                  **kw,                          # `eta`, `lam`, `dropout` as for `CRATE`
+                  ) -> CRATE:                    # `crate`, or `crate-identity` where there is no output matrix
     "A `CRATE` with the weights of an official checkpoint; a `UserError` if a tensor is missing, unknown or of another shape."
     state = state.get("state_dict", state)
     state = {k.removeprefix("module."): v for k, v in state.items()}
@@ -208,7 +241,9 @@ def load_official(state: Mapping[str, Tensor],   # a state dict of the official 
     load_weights(model, ours)
     return model
 
-def load_weights(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
+def load_weights(model: nn.Module,              # changed in place
+                 state: Mapping[str, Tensor],   # by the names of `model.state_dict()`, all of them
+                 ) -> nn.Module:                # `model` itself
     "Load `state` into `model` strictly; a one-line `UserError` names the first tensor that is missing, unknown or of another shape."
     own = model.state_dict()
     for kind, keys in [("no tensor", own.keys() - state.keys()), ("an unknown tensor", state.keys() - own.keys())]:

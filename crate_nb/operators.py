@@ -14,7 +14,7 @@ from torch import Tensor
 from .core import UserError, check_choice, full_precision
 from .rates import check_eps, pack, project, subspace_coding_rate
 
-# %% ../nbs/02_operators.ipynb #ee300411
+# %% ../nbs/02_operators.ipynb #7053e6f7
 def _exact(v, alpha):
     n, p = v.shape[-2:]
     if p <= n: return alpha*torch.linalg.solve(torch.eye(p, dtype=v.dtype, device=v.device) + alpha*v.mT @ v, v.mT).mT
@@ -30,38 +30,53 @@ RULES: dict[str, Callable[[Tensor, float], Tensor]] = {          # (V (..., K, N
     "e": lambda v, alpha: -alpha*torch.softmax(v @ v.mT, -1) @ v,
 }
 
-RULE_NAMES = {"a": "exact gradient", "b": "second-order expansion", "c": "first-order term only", "d": "second-order term only", "e": "second-order term, softmax"}
+RULE_NAMES = {"a": "exact gradient", "b": "second-order expansion", "c": "first-order term only", "d": "second-order term only", "e": "second-order term, softmax"}  # rule of the pitfall study -> what it keeps of the gradient
 
-# %% ../nbs/02_operators.ipynb #0e7f3770
+# %% ../nbs/02_operators.ipynb #5815bcdc
 def rule_step(z: Tensor,          # tokens (..., N, d)
               u: Tensor,          # subspaces (K, d, p)
               rule: str,          # a to e, a row of `RULES`
-              eps: float = 1.0) -> Tensor:  # G (..., N, d); the update is Z - kappa G
-    "The direction G of one of the five update rules (eqs. 6 to 8 and appendix A)."
+              eps: float = 1.0,   # distortion (> 0), squared inside
+              ) -> Tensor:        # G (..., N, d); the update is Z - kappa G
+    "The direction G of one of the five update rules (eqs. 6 to 8 and appendix A); a `UserError` if there is no such rule."
     v = project(z, u)                                            # (..., K, N, p)
     n, p = v.shape[-2:]
     step = RULES[check_choice("rule", rule, RULES)](v, p/(n*check_eps(eps)**2))
     return step.transpose(-3, -2).flatten(-2) @ pack(u).mT       # (..., N, K p) @ (K p, d)
 
-# %% ../nbs/02_operators.ipynb #e56d5c6c
-def orthonormal_subspaces(k: int, d: int, p: int,  # K subspaces of R^d, each of dimension p
-                          g: torch.Generator, dtype=torch.float64) -> Tensor:  # (K, d, p)
+# %% ../nbs/02_operators.ipynb #70b5fff8
+def orthonormal_subspaces(k: int,            # K, the number of subspaces of R^d
+                          d: int,            # width of the tokens
+                          p: int,            # dimension of each, at most d
+                          g: torch.Generator,  # of the CPU; moved on by the draw
+                          dtype: torch.dtype = torch.float64,  # of the bases
+                          ) -> Tensor:       # (K, d, p)
     "K random orthonormal bases; mutually orthogonal where K p <= d."
     if k*p <= d: return torch.linalg.qr(torch.randn(d, k*p, generator=g, dtype=dtype))[0].unflatten(1, (k, p)).transpose(0, 1).contiguous()
     return torch.linalg.qr(torch.randn(k, d, p, generator=g, dtype=dtype))[0]
 
-def toy_tokens(n: int, d: int, g: torch.Generator, norm: float | None = 1.0, dtype=torch.float64) -> Tensor:  # (N, d)
+def toy_tokens(n: int,                    # N, tokens
+               d: int,                    # their width
+               g: torch.Generator,        # of the CPU; moved on by the draw
+               norm: float | None = 1.0,  # length of each token; None: as drawn
+               dtype: torch.dtype = torch.float64,  # of the tokens
+               ) -> Tensor:               # (N, d)
     "Gaussian tokens, each scaled to length `norm`; `None` leaves them as drawn (length about sqrt(d))."
     z = torch.randn(n, d, generator=g, dtype=dtype)
     return z if norm is None else norm*F.normalize(z, dim=-1)
 
 def toy_trajectory(rule: str,             # a to e
                    draws: Sequence[torch.Generator],  # one source of tokens and subspaces for each draw
-                   d: int = 64, n: int = 32, k: int = 4, p: int = 16,  # width, tokens, subspaces, their dimension
-                   layers: int = 12,
-                   eps: float = 1.0, kappa: float = 0.1,  # distortion; step size
-                   norm: float | None = 1.0) -> Tensor:  # length of the first tokens -> (draws, layers, 2): R^c before and after each step, in nats
-    "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5), all layers with the same subspaces."
+                   d: int = 64,           # width of the tokens
+                   n: int = 32,           # N, tokens of a draw
+                   k: int = 4,            # K, subspaces; mutually orthogonal where K p <= d
+                   p: int = 16,           # their dimension, at most d
+                   layers: int = 12,      # L, steps; at least 1
+                   eps: float = 1.0,      # distortion (> 0), squared inside
+                   kappa: float = 0.1,    # step size
+                   norm: float | None = 1.0,  # length of the first tokens; None: as drawn, about sqrt(d)
+                   ) -> Tensor:           # (draws, layers, 2): R^c before and after each step, in nats
+    "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5), all layers with the same subspaces; a `UserError` if the tokens diverge."
     z, u = (torch.stack(t) for t in zip(*[(toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g)) for g in draws]))
     rates = [subspace_coding_rate(z, u, eps)]
     for l in range(layers):
@@ -70,7 +85,7 @@ def toy_trajectory(rule: str,             # a to e
         rates.append(subspace_coding_rate(z, u, eps))
     return torch.stack([torch.stack(pair, -1) for pair in zip(rates, rates[1:])], 1)
 
-# %% ../nbs/02_operators.ipynb #35bff28d
+# %% ../nbs/02_operators.ipynb #11263b6c
 class _FewTokens(torch.autograd.Function):
     "softmax(V V^T / sqrt(p)) V with the scores kept for the gradient: V V^T is symmetric, so dV takes three products and not five."
     @staticmethod
@@ -92,8 +107,9 @@ class _FewTokens(torch.autograd.Function):
 
 def ssa(z: Tensor,             # tokens (..., N, d)
         u: Tensor,             # subspaces (K, d, p)
-        dropout: float = 0.0,
-        queries: int | None = None) -> Tensor:  # only the first tokens ask; all by default -> heads side by side (..., N or queries, K p)
+        dropout: float = 0.0,  # share of the softmax weights that is dropped, in training or not
+        queries: int | None = None,  # only the first tokens ask; all by default
+        ) -> Tensor:           # heads side by side (..., N or queries, K p)
     "Subspace self-attention of every head: softmax(V V^T / sqrt(p)) V (eq. 4)."
     v = project(z, u)                                            # (..., K, N, p)
     if queries is None and not dropout and v.requires_grad and v.device.type == "cpu" and v.dtype in (torch.float32, torch.float64) and v.shape[-2] <= 128:
@@ -101,7 +117,7 @@ def ssa(z: Tensor,             # tokens (..., N, d)
     else: h = F.scaled_dot_product_attention(v[..., :queries, :], v, v, dropout_p=dropout)
     return h.transpose(-3, -2).flatten(-2)                       # (..., N, K p)
 
-# %% ../nbs/02_operators.ipynb #19b38b8a
+# %% ../nbs/02_operators.ipynb #7d8bed4c
 OUTPUT_MAPS: dict[str, Callable[..., Tensor]] = {                # (H (..., N, K p), U (d, K p), weight, bias) -> (..., N, d)
     "subspace":  lambda h, u, weight=None, bias=None: h @ u.mT,
     "transpose": lambda h, u, weight=None, bias=None: h @ u,
@@ -113,10 +129,12 @@ OUTPUT_MAPS: dict[str, Callable[..., Tensor]] = {                # (H (..., N, K
 def mssa(z: Tensor,                # tokens (..., N, d)
          u: Tensor,                # subspaces (K, d, p)
          output: str = "subspace",  # a row of `OUTPUT_MAPS`
-         weight: Tensor | None = None, bias: Tensor | None = None,  # of the maps `learned` and `fixed`
-         dropout: float = 0.0,
-         queries: int | None = None) -> Tensor:  # for the first tokens only; all by default -> (..., N or queries, d)
-    "Multi-head subspace self-attention with one of the output maps (eq. 4); the sign and the skip connection belong to the layer."
+         weight: Tensor | None = None,  # (d, K p), of the maps `learned` and `fixed`
+         bias: Tensor | None = None,    # (d,), of the map `learned`; None: none
+         dropout: float = 0.0,     # share of the softmax weights that is dropped, in training or not
+         queries: int | None = None,  # for the first tokens only; all by default
+         ) -> Tensor:              # (..., N or queries, d)
+    "Multi-head subspace self-attention with one of the output maps (eq. 4); the sign and the skip connection belong to the layer; a `UserError` if there is no such map."
     return OUTPUT_MAPS[check_choice("output map", output, OUTPUT_MAPS)](ssa(z, u, dropout, queries), pack(u), weight, bias)
 
 # %% ../nbs/02_operators.ipynb #3771a136

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from .core import UserError, full_precision
 
-# %% ../nbs/01_rates.ipynb #80412b2a
+# %% ../nbs/01_rates.ipynb #4ed18a31
 def _gram(a: Tensor) -> Tensor:
     "A A^T; on a CPU without its lower left quarter, which Cholesky does not read, where that is worth two calls."
     n, half = a.shape[-2], a.shape[-2]//2
@@ -68,16 +68,18 @@ class _HalfLogdet(torch.autograd.Function):
         return (inverse @ a if a.shape[-2] <= a.shape[-1] else a @ inverse), None, None
 
 def half_logdet_gram(a: Tensor,        # (..., n, m) any matrix; computed in float32 at least
-                     alpha: float | Sequence[float]) -> Tensor:  # (...) nats; (E, ...) for E values of alpha
-    "1/2 logdet(I + alpha A^T A), by Cholesky of the smaller of A^T A and A A^T; a `UserError` if A is not finite."
+                     alpha: float | Sequence[float],  # one factor (> 0), or E of them, which share the Gram matrix
+                     ) -> Tensor:      # (...) nats; (E, ...) for E values of alpha
+    "1/2 logdet(I + alpha A^T A), by Cholesky of the smaller of A^T A and A A^T; a `UserError` if A is not finite or too large (NaN if differentiated off the CPU)."
     alphas = (alpha,) if isinstance(alpha, (int, float)) else tuple(alpha)
     with full_precision(a.device):                               # contiguous: products of the K views of one matrix would copy them again and again
         value = _HalfLogdet.apply(a.to(torch.promote_types(a.dtype, torch.float32)).contiguous(), alphas, a.device.type == "cpu" or not (a.requires_grad and torch.is_grad_enabled()))
     return value[0] if isinstance(alpha, (int, float)) else value
 
-# %% ../nbs/01_rates.ipynb #ea10d27f
-def check_eps(eps: float) -> float:
-    "Return `eps` if it is a distortion (> 0)."
+# %% ../nbs/01_rates.ipynb #b3b40692
+def check_eps(eps: float,       # a distortion; 0, less and NaN are refused
+              ) -> float:       # the same
+    "Return `eps` if it is a distortion (> 0), else raise a `UserError`."
     if not eps > 0: raise UserError(f"eps is {eps}; a distortion is a number above 0, such as 0.5")
     return eps
 
@@ -86,40 +88,46 @@ def _alpha(n: int, m: int, eps: float | Sequence[float]) -> float | tuple[float,
     return m/(n*check_eps(eps)**2) if isinstance(eps, (int, float)) else tuple(m/(n*check_eps(e)**2) for e in eps)
 
 def coding_rate(z: Tensor,          # tokens (..., N, d)
-                eps: float | Sequence[float] = 0.5) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
-    "R(Z) = 1/2 logdet(I + d/(N eps^2) Z^T Z): nats to describe all tokens up to distortion `eps` (Yu et al. 2020, eq. 1)."
+                eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
+                ) -> Tensor:        # (...) nats per sample; (E, ...) for E distortions
+    "R(Z) = 1/2 logdet(I + d/(N eps^2) Z^T Z): nats to describe all tokens up to distortion `eps` (Yu et al. 2020, eq. 1); a `UserError` as for `check_eps` and `half_logdet_gram`."
     return half_logdet_gram(z, _alpha(*z.shape[-2:], eps))
 
-# %% ../nbs/01_rates.ipynb #c6b5a182
-def pack(u: Tensor) -> Tensor:  # (..., K, d, p) subspaces -> (..., d, K p), [U_1 ... U_K]
+# %% ../nbs/01_rates.ipynb #b02f10ce
+def pack(u: Tensor,               # (..., K, d, p) subspaces
+         ) -> Tensor:             # (..., d, K p), [U_1 ... U_K]
     "The K bases side by side; a view where `u` is a view of one weight matrix."
     return u.transpose(-3, -2).flatten(-2)
 
 def project(z: Tensor,            # tokens (..., N, d)
-            u: Tensor) -> Tensor:  # subspaces (K, d, p), or (..., K, d, p) for each sample -> coordinates V_k = Z U_k, (..., K, N, p)
-    "The coordinates of all tokens in all subspaces."
+            u: Tensor,            # subspaces (K, d, p), or (..., K, d, p) for each sample
+            ) -> Tensor:          # coordinates V_k = Z U_k, (..., K, N, p)
+    "The coordinates of all tokens in all subspaces; a `UserError` if their widths differ."
     if z.shape[-1] != u.shape[-2]: raise UserError(f"tokens of width {z.shape[-1]} and subspaces of width {u.shape[-2]}; z is (..., N, d) and u is (K, d, p) with the same d")
     v = z @ pack(u)                                              # (..., N, K p)
     return v.unflatten(-1, (u.shape[-3], u.shape[-1])).transpose(-3, -2)
 
 def subspace_coding_rate(z: Tensor,          # tokens (..., N, d)
                          u: Tensor,          # subspaces (K, d, p)
-                         eps: float | Sequence[float] = 0.5) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
-    "R^c(Z; U) = sum_k 1/2 logdet(I + p/(N eps^2) (Z U_k)^T (Z U_k)): nats to describe the tokens subspace by subspace."
+                         eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
+                         ) -> Tensor:        # (...) nats per sample; (E, ...) for E distortions
+    "R^c(Z; U) = sum_k 1/2 logdet(I + p/(N eps^2) (Z U_k)^T (Z U_k)): nats to describe the tokens subspace by subspace; a `UserError` as for `project` and `coding_rate`."
     dtype = torch.promote_types(torch.promote_types(z.dtype, u.dtype), torch.float32)
     with full_precision(z.device):
         return projected_coding_rate(project(z.to(dtype), u.to(dtype)), eps)
 
 def projected_coding_rate(v: Tensor,          # coordinates V_k = Z U_k (..., K, N, p)
-                          eps: float | Sequence[float] = 0.5) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
-    "R^c of tokens that are already projected."
+                          eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
+                          ) -> Tensor:        # (...) nats per sample; (E, ...) for E distortions
+    "R^c of tokens that are already projected; a `UserError` as for `coding_rate`."
     return half_logdet_gram(v, _alpha(*v.shape[-2:], eps)).sum(-1)
 
-# %% ../nbs/01_rates.ipynb #b4ece504
+# %% ../nbs/01_rates.ipynb #8c7f1980
 def taylor_terms(z: Tensor,          # tokens (..., N, d)
                  u: Tensor,          # subspaces (K, d, p)
-                 eps: float = 0.5) -> tuple[Tensor, Tensor]:  # first- and second-order term of R^c, (...) nats each
-    "The terms 1/2 sum x and -1/4 sum x^2 of R^c = 1/2 sum log(1 + x), x = alpha_p lambda (eq. 5)."
+                 eps: float = 0.5,   # distortion (> 0), squared inside
+                 ) -> tuple[Tensor, Tensor]:  # first- and second-order term of R^c, (...) nats each
+    "The terms 1/2 sum x and -1/4 sum x^2 of R^c = 1/2 sum log(1 + x), x = alpha_p lambda (eq. 5); a `UserError` as for `project` and `check_eps`."
     dtype = torch.promote_types(torch.promote_types(z.dtype, u.dtype), torch.float32)
     v = project(z.to(dtype), u.to(dtype))
     n, p = v.shape[-2:]

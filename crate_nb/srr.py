@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .core import UserError, check_choice
 from .rates import coding_rate, subspace_coding_rate
 
-# %% ../nbs/04_srr.ipynb #ffb72416
+# %% ../nbs/04_srr.ipynb #7ab04fed
 SPARSITY: dict[str, Callable[[Tensor], Tensor]] = {              # z (..., N, d) -> (...)
     "l0": lambda z: z.detach().sign().abs().flatten(-2).sum(-1, dtype=torch.promote_types(z.dtype, torch.float32)),
     "l1": lambda z: z.abs().flatten(-2).sum(-1, dtype=torch.promote_types(z.dtype, torch.float32)),
@@ -21,20 +21,22 @@ SPARSITY: dict[str, Callable[[Tensor], Tensor]] = {              # z (..., N, d)
 def srr_terms(z: Tensor,          # tokens (..., N, d)
               u: Tensor,          # subspaces (K, d, p)
               eps: float | Sequence[float] = 0.5,  # one distortion, or several
-              sparsity: str = "l0") -> tuple[Tensor, Tensor, Tensor]:  # R, R^c in nats per sample, each (...), or (E, ...) for E distortions; ||Z|| (...)
-    "The rate, the subspace rate, and the sparsity term of the objective."
+              sparsity: str = "l0",  # a row of `SPARSITY`: `l0` counts non-zeros, `l1` sums |z|
+              ) -> tuple[Tensor, Tensor, Tensor]:  # R, R^c in nats per sample, each (...), or (E, ...) for E distortions; ||Z|| (...)
+    "The rate, the subspace rate, and the sparsity term of the objective; a `UserError` if `sparsity` is unknown."
     return coding_rate(z, eps), subspace_coding_rate(z, u, eps), SPARSITY[check_choice("sparsity", sparsity, SPARSITY)](z)
 
 def sparse_rate_reduction(z: Tensor,          # tokens (..., N, d)
                           u: Tensor,          # subspaces (K, d, p)
                           eps: float | Sequence[float] = 0.5,  # one distortion, or several
                           lam: float = 0.1,   # weight of the sparsity term
-                          sparsity: str = "l0") -> Tensor:  # (...) per sample, or (E, ...); `l0` counts non-zeros and has no gradient, `l1` sums |z|
-    "SRR = R^c(Z; U) - R(Z) + lam ||Z||_0, to be minimised (eq. 1 with the sign turned, eq. 11)."
+                          sparsity: str = "l0",  # `l0` counts non-zeros and has no gradient, `l1` sums |z|
+                          ) -> Tensor:        # (...) per sample, or (E, ...) for E distortions
+    "SRR = R^c(Z; U) - R(Z) + lam ||Z||_0, to be minimised (eq. 1 with the sign turned, eq. 11); a `UserError` if `sparsity` is unknown."
     rate, subspace_rate, size = srr_terms(z, u, eps, sparsity)
     return subspace_rate - rate + lam*size
 
-# %% ../nbs/04_srr.ipynb #d2c8f3fc
+# %% ../nbs/04_srr.ipynb #84dad1cc
 TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")                 # columns of a probe, each with its standard deviation `<term>_std`
 
 class _Moments:
@@ -51,8 +53,9 @@ class _Moments:
 def layerwise_srr(model: nn.Module,          # a `CRATE`, or any model with `tokens(x)`, which gives Z^0, and `layers`, each a map Z^{l-1} -> Z^l with its subspaces as `u`
                   loader: Iterable,          # batches of images (B, C, H, W), or (images, ...) tuples, as the model reads them
                   eps: float | Sequence[float] = 0.5,  # one distortion or several
-                  lam: float = 0.1) -> pd.DataFrame:  # one row per eps and layer 1 to L: `TERMS` and their `_std` over samples
-    "SRR and its terms for the output of every layer, over all samples of `loader` (Figures 2 and 3); nats per sample, counts for l0."
+                  lam: float = 0.1,          # weight of l0 in `srr`
+                  ) -> pd.DataFrame:         # one row per eps and layer 1 to L: `TERMS` and their `_std` over samples
+    "SRR and its terms for the output of every layer, over all samples of `loader` (Figures 2 and 3); nats per sample, counts for l0; a `UserError` if there are none."
     epses, training, moments = [eps] if isinstance(eps, (int, float)) else list(eps), model.training, _Moments()
     model.eval()
     try:
@@ -71,17 +74,21 @@ def _all_terms(z, u, epses, lam):  # (B, E, 5), in the order of TERMS
     rate, subspace_rate, l0 = srr_terms(z, u, epses)             # (E, B), (E, B), (B,)
     return torch.stack([rate, subspace_rate, *(t.expand_as(rate) for t in (l0, SPARSITY["l1"](z))), subspace_rate - rate + lam*l0], -1).transpose(0, 1)
 
-# %% ../nbs/04_srr.ipynb #cf973fc7
+# %% ../nbs/04_srr.ipynb #87820bfb
 def layer_srr(layer: Callable[[Tensor], Tensor],  # f^l, with its subspaces as `layer.u` (K, d, p)
               z: Tensor,          # its input Z^{l-1} (B, N, d); detached here
-              eps: float = 0.5, lam: float = 0.1, sparsity: str = "l0") -> Tensor:  # scalar, mean over the batch
+              eps: float = 0.5,   # distortion (> 0), squared inside
+              lam: float = 0.1,   # weight of the sparsity term
+              sparsity: str = "l0",  # `l0` adds to the value alone; `l1` has a gradient, too
+              ) -> Tensor:        # scalar, mean over the batch
     "SRR of a layer's output with the gradient stopped at its input (eq. 14)."
     return sparse_rate_reduction(layer(z.detach()), layer.u, eps, lam, sparsity).mean()
 
 def pick_layer(layer: int | str,       # 1 to L, or `random`
                depth: int,             # L
-               g: torch.Generator | None = None) -> int:  # 1 to L
-    "The layer to regularise in this step; `random` is uniform, drawn from `g`."
+               g: torch.Generator | None = None,  # None: torch's own
+               ) -> int:               # 1 to L
+    "The layer to regularise in this step; `random` is uniform, drawn from `g`; a `UserError` if there is no such layer."
     if layer == "random": return int(torch.randint(1, depth + 1, (), generator=g))
     if not (isinstance(layer, int) and 1 <= layer <= depth): raise UserError(f"SRR layer {layer!r}; allowed: 1 to {depth}, or random")
     return layer

@@ -6,7 +6,7 @@
 __all__ = ['STATES', 'find_grid', 'grid_configs', 'run_one', 'is_complete', 'sweep_local', 'records_of', 'SlurmOptions',
            'check_slurm', 'submit_slurm', 'sweep_status', 'describe', 'wait_for']
 
-# %% ../nbs/11_sweeps.ipynb #63092efe
+# %% ../nbs/11_sweeps.ipynb #6682ac9e
 import json, logging, os, shutil, subprocess, time, traceback, warnings
 from collections.abc import Sequence
 from functools import partial
@@ -14,27 +14,36 @@ from pathlib import Path
 import pandas as pd, pydantic
 from tqdm import tqdm
 from .core import UserError, check_choice, home, write_atomic
-from .runs import Busy, GRIDS, Grid, Positive, Record, RunConfig, Store, Strict, read_grid, scale_config
+from .runs import Busy, GRIDS, Grid, Positive, Record, RunConfig, SCALES, Store, Strict, read_grid, scale_config
 from .training import Paused, check_same_images, data_for, logger, run_all, train, train_all
 from .measures import is_measured, train_and_measure
 
-# %% ../nbs/11_sweeps.ipynb #1f7cf852
+# %% ../nbs/11_sweeps.ipynb #092680b2
 def find_grid(name: str,                # `tab1`, or the path of a TOML file
-              scale: str) -> Grid:
+              scale: str                # whose grid it is; a file is the same at every scale
+              ) -> Grid:
     "The grid called `name`; a `UserError` that says what is wrong with it."
     if Path(name).suffix == ".toml": return read_grid(Path(name))
-    return GRIDS[check_choice("grid", name, [*GRIDS, "or the path of a .toml file"])][scale]
+    return GRIDS[check_choice("grid", name, [*GRIDS, "or the path of a .toml file"])][check_choice("scale", scale, SCALES)]
 
-def grid_configs(grid: Grid, scale: str, dataset: str | None = None) -> list[RunConfig]:
-    "The configurations of a grid at a scale, each validated."
+def grid_configs(grid: Grid,                # what to change of the scale's configuration
+                 scale: str,                # a row of `runs.SCALES`
+                 dataset: str | None = None  # a data set's name or folder, or a label that records carry; default: that of the scale
+                 ) -> list[RunConfig]:      # in the order of `grid.rows()`
+    "The configurations of a grid at a scale, each validated; a `UserError` if one is not allowed."
     base = scale_config(scale, dataset)
     return [base.but(**row) for row in grid.rows()]
 
-# %% ../nbs/11_sweeps.ipynb #febf3117
+# %% ../nbs/11_sweeps.ipynb #6b3163b9
 def _note(store: Store, id: str) -> Path: return store.work(id)/"failed.txt"
 
-def run_one(config: RunConfig, scale: str = "quick", measured: bool = True, wait: float = 2.0, **kw) -> Record:  # wait: seconds between looks at a busy run; kw: as for `train`
-    "The record of one run of a sweep; what is missing of it is computed. A failure is noted in the run's work folder."
+def run_one(config: RunConfig,      # what is trained
+            scale: str = "quick",   # whose records it joins
+            measured: bool = True,  # compute the complexity measures, too
+            wait: float = 2.0,      # seconds between looks at a busy run
+            **kw                    # as for `train`
+            ) -> Record:            # with its measures, if `measured`
+    "The record of one run of a sweep; what is missing of it is computed. A failure is noted in the run's work folder and raised; `Paused` at a deadline."
     store = Store(scale)
     _note(store, config.id).unlink(missing_ok=True)
     while True:
@@ -49,30 +58,44 @@ def run_one(config: RunConfig, scale: str = "quick", measured: bool = True, wait
             except UserError: pass                               # the disk is full, say: the failure itself is what matters
             raise
 
-def is_complete(record: Record | None, measured: bool = True) -> bool:
+def is_complete(record: Record | None,  # None: there is none yet
+                measured: bool = True   # whether it must hold every complexity measure, too
+                ) -> bool:
     "Whether a run of a sweep has nothing left to do."
     return record is not None and (not measured or is_measured(record))
 
-# %% ../nbs/11_sweeps.ipynb #bc4ebfdc
-def sweep_local(configs: Sequence[RunConfig], scale: str, data: str | Path | None = None, measured: bool = True,
-                device: str = "auto", workers: int | None = None, progress: bool = True) -> dict[str, str]:  # id -> why it failed
-    "Compute what is missing of a sweep in worker processes on this machine."
+# %% ../nbs/11_sweeps.ipynb #b0f18eaf
+def sweep_local(configs: Sequence[RunConfig],      # at least one, all on one data set
+                scale: str,                        # whose records they join
+                data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
+                measured: bool = True,             # compute the complexity measures, too
+                device: str = "auto",              # `auto`, `cpu`, `cuda` or `cuda:<index>`
+                workers: int | None = None,        # processes; default: one per core on the CPU, one per GPU
+                progress: bool = True              # show a bar over training steps
+                ) -> dict[str, str]:  # id -> why it failed
+    "Compute what is missing of a sweep in worker processes on this machine; a `UserError` if the data are missing or not those of the records."
     store = Store(scale)
     left = [c for c in configs if not is_complete(store.get(c), measured)]
     check_same_images(store, data_for(configs[0], data))
     return run_all(left, scale, data, device, workers, progress=progress, task=partial(run_one, measured=measured)) if left else {}
 
-# %% ../nbs/11_sweeps.ipynb #ab10eb83
-def records_of(configs: Sequence[RunConfig], measured: bool, scale: str, data: str | Path | None = None, device: str = "auto", **kw) -> list[Record | None]:  # kw: as for `train_all`
-    "The records of runs, with their measures if they are measured; what is missing is computed."
+# %% ../nbs/11_sweeps.ipynb #8a8e1c55
+def records_of(configs: Sequence[RunConfig],    # all on one data set
+               measured: bool,                  # whether records must hold every complexity measure, too
+               scale: str,                      # whose records they are
+               data: str | Path | None = None,  # the folder of the data set, where its label is not a known name
+               device: str = "auto",            # `auto`, `cpu`, `cuda` or `cuda:<index>`
+               **kw                             # as for `train_all`
+               ) -> list[Record | None]:        # in the order of `configs`; None: put aside at the deadline
+    "The records of runs, with their measures if they are measured; what is missing is computed. A `UserError` if a run fails."
     return train_all(configs, scale, data, device, **(dict(task=run_one, complete=is_complete) if measured else {}), **kw)
 
-# %% ../nbs/11_sweeps.ipynb #63a7e6a8
+# %% ../nbs/11_sweeps.ipynb #066c5481
 class SlurmOptions(Strict):
     "What the jobs ask for."
     partition: str | None = None             # default: the cluster's
     time: Positive = 240                     # minutes for one job; a run that needs more goes on in the next
-    cpus: Positive = 1
+    cpus: Positive = 1                       # for one job; also its threads
     mem: Positive | None = None              # GB; default: the cluster's
     gpus: pydantic.NonNegativeInt = 0        # for one job
     jobs: Positive = 64                      # at most at once
@@ -85,7 +108,8 @@ def _slurm(*command: str) -> str:
     if out.returncode: raise UserError(f"SLURM does not answer ({command[0]}: {' '.join(out.stderr.split())}); is its controller running?")
     return out.stdout
 
-def check_slurm(options: SlurmOptions, device: str = "auto"):
+def check_slurm(options: SlurmOptions,   # only `partition` and `gpus` are looked at
+                device: str = "auto"):  # `auto`, `cpu`, or `cuda`, with or without an index, which needs `options.gpus`
     "A `UserError` unless jobs with these options can be submitted from here."
     if check_choice("device", device.partition(":")[0], ["auto", "cpu", "cuda"]) == "cuda" and not options.gpus: raise UserError(f"device {device!r} for jobs without a GPU; add --gpus 1")
     partitions = [p.rstrip("*") for p in _slurm("sinfo", "-h", "-o", "%P").split()]
@@ -94,7 +118,7 @@ def check_slurm(options: SlurmOptions, device: str = "auto"):
     try: import submitit
     except ImportError: raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'") from None
 
-# %% ../nbs/11_sweeps.ipynb #27ff9935
+# %% ../nbs/11_sweeps.ipynb #6bae18d6
 class _Job:
     "What a job does; it can be sent, and sent again."
     def __init__(self, config: RunConfig, home: Path, **kw): self.config, self.home, self.kw = config, home, kw
@@ -110,8 +134,14 @@ class _Job:
 
 def _job_file(store: Store, id: str) -> Path: return store.work(id)/"job.json"
 
-def submit_slurm(configs: Sequence[RunConfig], scale: str, data: str | Path | None = None, measured: bool = True, device: str = "auto", options: SlurmOptions = SlurmOptions()) -> list:  # submitit jobs
-    "Submit a job for each run that is neither complete nor in the queue already; returns at once."
+def submit_slurm(configs: Sequence[RunConfig],      # at least one, all on one data set
+                 scale: str,                        # whose records they join
+                 data: str | Path | None = None,    # the folder of the data set, where its label is not a known name; seen by all nodes
+                 measured: bool = True,             # compute the complexity measures, too
+                 device: str = "auto",              # of each job: `auto`, `cpu`, `cuda` or `cuda:<index>`
+                 options: SlurmOptions = SlurmOptions()  # what each job asks for
+                 ) -> list:  # submitit jobs
+    "Submit a job for each run that is neither complete nor running nor in the queue; returns at once. A `UserError` if SLURM does not take them or the data can't be read."
     check_slurm(options, device)
     import submitit
     store = Store(scale)
@@ -134,8 +164,8 @@ def submit_slurm(configs: Sequence[RunConfig], scale: str, data: str | Path | No
         write_atomic(_job_file(store, c.id), json.dumps(dict(job=job.job_id, log=str(job.paths.stdout))))
     return sent
 
-# %% ../nbs/11_sweeps.ipynb #4ee24239
-STATES = ("done", "running", "queued", "failed", "missing")
+# %% ../nbs/11_sweeps.ipynb #510a7dae
+STATES = ("done", "running", "queued", "failed", "missing")      # of a run in a sweep
 
 def _queue() -> dict[str, str]:
     "The jobs in SLURM's queue: id -> state."
@@ -156,22 +186,31 @@ def _state(config: RunConfig, store: Store, measured: bool, queue: dict[str, str
     if job: return "failed", f"job {job['job']} left the queue without a record: {_tail(Path(job['log']))}"
     return "missing", ""
 
-def sweep_status(configs: Sequence[RunConfig], scale: str, measured: bool = True) -> pd.DataFrame:  # index: ids; columns: state, note
-    "Each run of a sweep: done, running, queued, failed (with the last lines of its log) or missing."
+def sweep_status(configs: Sequence[RunConfig],  # one row each
+                 scale: str,                    # whose records they are
+                 measured: bool = True          # whether a run is done only with every complexity measure
+                 ) -> pd.DataFrame:  # index: ids; columns: state, note
+    "Each run of a sweep: done, running, queued, failed (with the last lines of its log) or missing; a `UserError` if jobs were submitted and SLURM does not answer."
     store = Store(scale)
     done = {c.id for c in configs if is_complete(store.get(c), measured)}
     queue = _queue() if any(_job_file(store, c.id).is_file() for c in configs if c.id not in done) else {}
     rows = {c.id: ("done", "") if c.id in done else _state(c, store, measured, queue) for c in configs}
     return pd.DataFrame(rows.values(), index=pd.Index(rows, name="id"), columns=["state", "note"])
 
-def describe(status: pd.DataFrame) -> str:
+def describe(status: pd.DataFrame  # from `sweep_status`
+             ) -> str:             # one line per state, then one per failed run
     "How many runs are in each state, and which failed, why."
     counts = status.state.value_counts()
     lines = [f"{state:<8} {counts[state]:>5}" for state in STATES if state in counts]
     return "\n".join(lines + [f"failed: {i}: {r.note}" for i, r in status[status.state == "failed"].iterrows()])
 
-def wait_for(configs: Sequence[RunConfig], scale: str, measured: bool = True, every: float = 5.0, progress: bool = True) -> pd.DataFrame:
-    "Watch a submitted sweep until no run is queued or running; its last status."
+def wait_for(configs: Sequence[RunConfig],  # as for `sweep_status`
+             scale: str,                    # whose records they are
+             measured: bool = True,         # whether a run is done only with every complexity measure
+             every: float = 5.0,            # seconds between looks
+             progress: bool = True          # show a bar over runs
+             ) -> pd.DataFrame:             # as from `sweep_status`
+    "Watch a submitted sweep until no run is queued or running; its last status. A `UserError` if SLURM gives no answer six times in a row."
     with tqdm(total=len(configs), unit="run", disable=not progress) as bar:
         failures = 0
         while True:

@@ -32,32 +32,41 @@ from .data import ImageData, NAMES, dataset_name, dataset_sizes, load_data, norm
 from .augment import Draws, apply_draws, draw, resize
 from .runs import Record, RunConfig, SCHEMA, Store
 
-# %% ../nbs/08_training.ipynb #4412533b
-logger = logging.getLogger("crate_nb")
+# %% ../nbs/08_training.ipynb #5ffc6126
+logger = logging.getLogger("crate_nb")                          # of the package: what a run says besides its bar
 
 @lru_cache(maxsize=2)
 def _load(spec: str, size: int | None) -> ImageData: return load_data(spec, size=size)
 
-def data_for(config: RunConfig,
-             data: str | Path | None = None) -> ImageData:  # a folder of parquet, if the label is not that of a known set
-    "The images of a run: the right set, and as many of them as the configuration says."
+def data_for(config: RunConfig,               # names the set, its sizes, and the side of the images
+             data: str | Path | None = None,  # a folder of parquet, if the label is not that of a known set
+             ) -> ImageData:
+    "The images of a run: the right set, and as many of them as the configuration says; a `UserError` if it is not there or another."
     spec = str(data) if data is not None else config.dataset
-    if spec == config.dataset and spec not in NAMES: raise UserError(f"where is the data set {spec!r}? give its folder (--dataset FOLDER, or data=FOLDER)")
+    if data is None and spec not in NAMES: raise UserError(f"where is the data set {spec!r}? give its folder (--dataset FOLDER, or data=FOLDER)")
     if dataset_name(spec) != config.dataset: raise UserError(f"the run is on {config.dataset!r}, the folder {spec} holds {dataset_name(spec)!r}; name the folder of {config.dataset}")
     return _load(spec, config.image_size if spec not in NAMES else None).subset(config.train_size, config.test_size)
 
-def build_model(config: RunConfig, channels: int, classes: int) -> CRATE:
+def build_model(config: RunConfig,  # its model and its seed
+                channels: int,      # of the images
+                classes: int,       # of the data set
+                ) -> CRATE:         # on the CPU
     "The model of a run with its initial weights."
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mix(config.seed, "init"))
         return CRATE(config.variant, config.image_size, config.patch_size, channels, classes, config.dim, config.depth, config.heads, config.eta, config.lam, config.dropout)
 
-# %% ../nbs/08_training.ipynb #fbff208f
-def learning_rate(config: RunConfig, step: int, steps: int) -> float:
+# %% ../nbs/08_training.ipynb #c326295e
+def learning_rate(config: RunConfig,  # its `lr` and `schedule`
+                  step: int,          # of the whole run, from 0
+                  steps: int,         # of the whole run, whether or not `stop_loss` ends it sooner
+                  ) -> float:
     "The learning rate of step 0 to `steps` - 1: constant, or cosine decay to 0 at `steps`."
     return config.lr if config.schedule == "constant" else config.lr*0.5*(1 + math.cos(math.pi*step/steps))
 
-def make_optimizer(config: RunConfig, model: CRATE) -> torch.optim.Optimizer:
+def make_optimizer(config: RunConfig,  # its `optimizer`, `lr` and `weight_decay`
+                   model: CRATE,       # on the device where it is trained
+                   ) -> torch.optim.Optimizer:
     "Adam or AdamW in one kernel; on a GPU with the learning rate in its memory, so that a captured step reads the rate of the day."
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
     device = next(model.parameters()).device
@@ -65,12 +74,21 @@ def make_optimizer(config: RunConfig, model: CRATE) -> torch.optim.Optimizer:
     where = dict(lr=torch.tensor(config.lr, device=device), capturable=True) if device.type == "cuda" else dict(lr=config.lr)
     return kind(model.parameters(), weight_decay=config.weight_decay, fused=True, **where)
 
-def draw_for(config: RunConfig, count: int, height: int, width: int, g: torch.Generator) -> Draws:
+def draw_for(config: RunConfig,    # its augmentation and image size
+             count: int,           # images
+             height: int,          # of the images before they are resized, pixels
+             width: int,           # likewise
+             g: torch.Generator,   # of all draws; on the CPU
+             ) -> Draws:
     "What the augmentation of a run draws for `count` images of a size."
     return draw(count, height, width, g, config.image_size, config.crop, config.flip, config.ra_ops, config.ra_magnitude)
 
-def batch_loss(config: RunConfig, model: CRATE, x: Tensor, y: Tensor,
-               layer: int | None = None) -> tuple[Tensor, Tensor, Tensor]:  # layer: the one to regularise, 1 to L -> loss, logits, (cross-entropy, SRR)
+def batch_loss(config: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
+               model: CRATE,       # on the device of the images
+               x: Tensor,          # images (B, C, H, W) of the model's size
+               y: Tensor,          # labels (B,)
+               layer: int | None = None,  # the one to regularise, 1 to L; None: cross-entropy alone
+               ) -> tuple[Tensor, Tensor, Tensor]:  # loss, logits (B, classes), (cross-entropy, SRR) detached, SRR 0 where no layer is given
     "The loss of one batch of standardised images (eq. 14)."
     if layer is None:
         logits = model(x); ce = F.cross_entropy(logits, y)
@@ -81,7 +99,11 @@ def batch_loss(config: RunConfig, model: CRATE, x: Tensor, y: Tensor,
     return ce + config.srr_alpha*srr, logits, torch.stack([ce.detach(), srr.detach()])
 
 @torch.no_grad()
-def evaluate(model: CRATE, x: Tensor, y: Tensor, batch_size: int = 250) -> tuple[float, float]:  # mean cross-entropy (nats), accuracy (%)
+def evaluate(model: CRATE,   # on the device of the images; left in evaluation mode
+             x: Tensor,      # (m, C, H, W), of any size
+             y: Tensor,      # labels (m,)
+             batch_size: int = 250,  # images at once
+             ) -> tuple[float, float]:  # mean cross-entropy (nats), accuracy (%)
     "Loss and accuracy on uint8 images that are resized and not augmented."
     model.eval()
     loss = correct = 0.0
@@ -91,7 +113,11 @@ def evaluate(model: CRATE, x: Tensor, y: Tensor, batch_size: int = 250) -> tuple
     return float(loss)/len(x), 100*int(correct)/len(x)
 
 @torch.no_grad()
-def probe(config: RunConfig, model: CRATE, x: Tensor, epoch: int) -> pd.DataFrame:
+def probe(config: RunConfig,  # its `probe_size`, `probe_eps`, `srr_lam` and image size
+          model: CRATE,       # on the device of the images
+          x: Tensor,          # training images, uint8 (m, C, H, W); the first `probe_size` are used
+          epoch: int,         # finished epochs, a column of the result
+          ) -> pd.DataFrame:  # as `layerwise_srr`, with the columns `epoch` and `u_deviation`
     "Layer-wise SRR of a run at one epoch, and how far each layer's [U_1 ... U_K] is from orthonormal: ||U^T U - I||_F / sqrt(d)."
     batches = (normalise(resize(b, config.image_size)) for b in x[:config.probe_size].split(100))
     frame = layerwise_srr(model, batches, config.probe_eps, config.srr_lam)
@@ -99,13 +125,13 @@ def probe(config: RunConfig, model: CRATE, x: Tensor, epoch: int) -> pd.DataFram
     off = [float((s.mT @ s - torch.eye(s.shape[1], device=s.device)).norm()/s.shape[1]**0.5) for s in sides]
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(dict(enumerate(off, 1))))
 
-# %% ../nbs/08_training.ipynb #95d3d6fb
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+# %% ../nbs/08_training.ipynb #97d1b85a
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}  # of products; weights, sums and rates stay in float32
 
 @dataclass(frozen=True)
 class Engine:
     "How a device computes."
-    device: torch.device
+    device: torch.device           # where it is computed
     precision: str = "float32"     # of products: a row of `PRECISIONS`
     compiled: bool = False         # the layers, by torch.compile
     graphs: bool = False           # steps captured as CUDA graphs
@@ -113,22 +139,24 @@ class Engine:
     look: int = 1                  # steps between two looks at the results
 
     def autocast(self) -> AbstractContextManager:
+        "Products are computed in `precision`; changes nothing for float32."
         return torch.autocast(self.device.type, dtype=PRECISIONS[self.precision], enabled=self.precision != "float32")
 
     def eager(self) -> AbstractContextManager:
         "Compiled layers run as they are: for sizes that are too rare to be worth a compilation."
         return torch.compiler.set_stance("force_eager") if self.compiled else nullcontext()
 
-def pick_engine(device: str | torch.device = "auto",
-                precision: str = "auto") -> Engine:  # `auto`: bfloat16 on a GPU that has it, else float32; or a row of `PRECISIONS`
-    "The engine for a device."
+def pick_engine(device: str | torch.device = "auto",  # `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
+                precision: str = "auto",              # `auto`: bfloat16 on a GPU that has it, else float32; or a row of `PRECISIONS`
+                ) -> Engine:
+    "The engine for a device; a `UserError` if there is no such device or precision."
     device = pick_device(device) if isinstance(device, str) else device
     gpu = device.type == "cuda"
     if precision == "auto": precision = "bfloat16" if gpu and torch.cuda.get_device_capability(device) >= (8, 0) else "float32"
     check_choice("precision", precision, PRECISIONS)
     return Engine(device, precision, compiled=True, graphs=True, chunk=8, look=50) if gpu else Engine(device, precision)
 
-def compile_layers(model: CRATE):
+def compile_layers(model: CRATE):  # each part is compiled when it is first used
     "Compile the tokeniser and the layers in place; `state_dict` keeps its names."
     dynamo = torch._dynamo.config
     dynamo.recompile_limit = dynamo.accumulated_recompile_limit = 1024   # variants, training or not, all tokens or one
@@ -156,7 +184,7 @@ class _Replayed:
         self.captured[layer]()
 
 def cuda_graphs() -> Callable[[Callable[[], None]], Callable[[], None]]:
-    "A recorder: `record(f)` notes what `f` does on the current stream; the result does it again, with one call. What it has recorded shares one pool of memory."
+    "A recorder: `record(f)` notes what `f` does on the current stream; the result does it again, with one call. What it has recorded shares one pool of memory. `NotCaptured` if `f` can't be recorded."
     pool = torch.cuda.graph_pool_handle()
     def record(f):
         graph = torch.cuda.CUDAGraph()
@@ -170,13 +198,14 @@ def cuda_graphs() -> Callable[[Callable[[], None]], Callable[[], None]]:
 
 def _graphs_note(config: RunConfig) -> Path: return home()/"data"/"work"/f"not-captured-{'plain' if config.srr_layer is None else 'regularised'}.txt"
 
-# %% ../nbs/08_training.ipynb #32afa0f6
+# %% ../nbs/08_training.ipynb #dfca204f
 CHECKPOINT_SECONDS = 20.0                                        # at most this much work is lost
 
 class Paused(UserError):
     "A run was put aside because its time was up; its checkpoint is written."
 
-def is_late(deadline: float | None) -> bool:  # a `time.time()`; None: never
+def is_late(deadline: float | None,  # a `time.time()`; None: never
+            ) -> bool:
     "Whether the time is up."
     return deadline is not None and time.time() > deadline
 
@@ -380,7 +409,7 @@ def _own_stream(device: torch.device) -> Iterator[None]:
         with torch.cuda.stream(stream): yield
         torch.cuda.current_stream().wait_stream(stream)
 
-# %% ../nbs/08_training.ipynb #034f0965
+# %% ../nbs/08_training.ipynb #6e021c3b
 def _make_record(loop: _Loop, data: ImageData) -> Record:
     c, s = loop.config, loop.state
     train_loss, train_accuracy = loop.evaluate(loop.x, loop.y)
@@ -402,26 +431,31 @@ def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
             bar.set_postfix({k: f"{v:.2f}" for k, v in mean.items()}, refresh=False); bar.update(steps)
         yield report
 
-def check_same_images(store: Store, images: ImageData):
-    "Refuse images that are not those which the records under their label were trained on."
+def check_same_images(store: Store,       # whose records they are compared with
+                      images: ImageData):  # of the run to come; their name and digest count
+    "Refuse, by a `UserError`, images that are not those which the records under their label were trained on."
     other = next((r for r in store.rows() if r["dataset"] == images.name and r["data_digest"] != images.digest), None)
     if other: raise UserError(f"record {other['id']} was trained on other images that are called {images.name!r} too; give the folder another name")
 
-def total_steps(config: RunConfig, images: int) -> int:
+def total_steps(config: RunConfig,  # its `epochs` and `batch_size`
+                images: int,        # for training
+                ) -> int:           # an upper bound where `stop_loss` is given
     "Optimisation steps of a whole run."
     return config.epochs*math.ceil(images/config.batch_size)
 
-def train(config: RunConfig,
+def train(config: RunConfig,                 # what is trained
           scale: str = "quick",              # whose records it joins
           data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
-          device: str = "auto",
+          device: str = "auto",              # `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
           threads: int = 1,                  # of the CPU; rounding depends on it, so a record is bit for bit the same for one number of threads
           force: bool = False,               # train it even if there is a record; the record is replaced when the new one is complete
-          progress: bool = True, report: Callable | None = None,
-          checkpoint_seconds: float = CHECKPOINT_SECONDS,
+          progress: bool = True,             # show a bar, unless `report` is given
+          report: Callable | None = None,    # report(steps, values), with the steps since its last call and their mean `loss` (nats) and `accuracy` (%); no values for steps before a resumption
+          checkpoint_seconds: float = CHECKPOINT_SECONDS,  # least time between two checkpoints; 0: one after each step
           precision: str = "auto",           # see `pick_engine`
-          deadline: float | None = None) -> Record:  # a `time.time()` at which the run is put aside: its checkpoint is written and `Paused` raised
-    "The record of `config`: the stored one, or a new one by training (resumed from a checkpoint if there is one)."
+          deadline: float | None = None,     # a `time.time()` at which the run is put aside: its checkpoint is written and `Paused` raised
+          ) -> Record:
+    "The record of `config`: the stored one, or a new one by training (resumed from a checkpoint if there is one); a `UserError` if numbers are not finite, `Busy` if another process trains it."
     store, engine = Store(scale), pick_engine(device, precision)
     record = None if force else store.get(config)
     if record and data is None: return record
@@ -450,7 +484,9 @@ def train(config: RunConfig,
         logger.info("run %s: trained for %d epochs in %.0f s, test accuracy %.1f %%", record.id, record.final["epochs"], record.provenance["seconds"], record.final["test_accuracy"])
     return record
 
-def trained_model(record: Record, scale: str) -> CRATE:
+def trained_model(record: Record,  # of a run that was trained on this machine
+                  scale: str,      # the one that the run was trained in
+                  ) -> CRATE:      # in evaluation mode
     "The model of a record with its trained weights, on the CPU; a `UserError` if they are not on this machine."
     path = Store(scale).weights(record.id)
     if not path.is_file(): raise UserError(f"the weights of run {record.id} are not on this machine (records travel without them); to train it here again, delete {Store(scale).path(record.id).parent} and repeat the command")
@@ -460,10 +496,11 @@ def trained_model(record: Record, scale: str) -> CRATE:
     model = build_model(c, state["embed.1.weight"].shape[1]//c.patch_size**2, len(state["head.1.weight"]))
     return load_weights(model, state).eval()
 
-# %% ../nbs/08_training.ipynb #96aab34b
-def worker_devices(device: str = "auto",
-                   workers: int | None = None) -> list[str]:  # one per worker process
-    "Where the workers run: one per core on the CPU, one per GPU, unless `workers` says how many; several GPUs take turns."
+# %% ../nbs/08_training.ipynb #6ec882ca
+def worker_devices(device: str = "auto",         # as for `train`; a GPU without an index: all of them
+                   workers: int | None = None,   # processes, at least 1; None: one per core or GPU
+                   ) -> list[str]:  # one per worker process
+    "Where the workers run: one per core on the CPU, one per GPU, unless `workers` says how many; several GPUs take turns. A `UserError` if `workers` is below 1."
     if workers is not None and workers < 1: raise UserError(f"{workers} workers; give at least 1")
     dev = pick_device(device)
     if dev.type == "cpu": return ["cpu"]*(workers or len(os.sched_getaffinity(0)))
@@ -522,12 +559,18 @@ def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar) -> tupl
     ended = {i: f.result() for i, f in futures.items() if not f.cancelled() and not f.exception()}
     return ended, begun - ended.keys()
 
-# %% ../nbs/08_training.ipynb #07080f73
-def run_all(configs: Sequence[RunConfig],
-            scale: str = "quick", data: str | Path | None = None, device: str = "auto", workers: int | None = None, force: bool = False, progress: bool = True,
+# %% ../nbs/08_training.ipynb #ebe6050e
+def run_all(configs: Sequence[RunConfig],      # at least one; the images of the first tell how many steps the bar counts for each
+            scale: str = "quick",              # whose records they join
+            data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
+            device: str = "auto",              # see `worker_devices`
+            workers: int | None = None,        # processes; None: one per core or GPU
+            force: bool = False,               # handed on to `task`
+            progress: bool = True,             # show one bar for all runs
             task: Callable = train,            # task(config, scale=, data=, device=, force=, report=, deadline=), importable by a worker process
             deadline: float | None = None,     # as for `train`; a run that is put aside has not failed
-            kills: int = 4) -> dict[str, str]:  # id -> why it failed
+            kills: int = 4,                    # killed processes after which a run is given up
+            ) -> dict[str, str]:  # id -> why it failed
     "Run `task` on every configuration, several at a time. If a worker is killed, the runs that it cut off wait until the others are over and are then taken up one by one; a run whose process was killed `kills` times is given up."
     images = len(data_for(configs[0], data).x_train)
     devices, kw = worker_devices(device, workers), dict(scale=scale, data=data, force=force, deadline=deadline)
@@ -545,15 +588,18 @@ def run_all(configs: Sequence[RunConfig],
             bar.n = sum(calls[i][2] for i in ended)              # what a killed worker had done is reported again by its successor
     return {i: why for i, why in ended.items() if why}
 
-def train_all(configs: Sequence[RunConfig],
-              scale: str = "quick", data: str | Path | None = None, device: str = "auto",
+def train_all(configs: Sequence[RunConfig],      # all on one data set; equal ones are trained once
+              scale: str = "quick",              # whose records they join
+              data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
+              device: str = "auto",              # see `worker_devices`
               workers: int | None = None,        # processes; default: one per core on the CPU, one per GPU
               force: bool = False,               # train again what is recorded; each record is replaced when the new one is complete
-              progress: bool = True,
+              progress: bool = True,             # show one bar for all runs
               task: Callable = train,            # as for `run_all`
-              complete: Callable[[Record], bool] = lambda record: True,
-              deadline: float | None = None) -> list[Record | None]:  # in the order of `configs`; None: put aside at the deadline
-    "The records of all `configs`; those that are missing, or not `complete`, are trained, several at a time."
+              complete: Callable[[Record], bool] = lambda record: True,  # whether a stored record will do; if not, `task` is run
+              deadline: float | None = None,     # as for `run_all`
+              ) -> list[Record | None]:  # in the order of `configs`; None: put aside at the deadline
+    "The records of all `configs`; those that are missing, or not `complete`, are trained, several at a time; a `UserError` at the end if some failed."
     store = Store(scale)
     pick_device(device)
     missing = list({c.id: c for c in configs if force or not ((record := store.get(c)) and complete(record))}.values())
@@ -562,7 +608,7 @@ def train_all(configs: Sequence[RunConfig],
     if failed: raise UserError(f"{len(failed)} of {len(missing)} runs failed, the others are recorded; the first: {next(iter(failed.values()))}")
     return [store.get(c) for c in configs]
 
-# %% ../nbs/08_training.ipynb #48d69bc2
+# %% ../nbs/08_training.ipynb #e3db0bf4
 @lru_cache(maxsize=64)
 def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> float:
     "Training seconds for one image, from two timed steps after one to warm up; one thread on the CPU, as in `train_all`."
@@ -581,7 +627,10 @@ def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> floa
         return (time.perf_counter() - start)/2/n
     finally: torch.set_num_threads(threads)
 
-def estimate_seconds(config: RunConfig, data: str | Path | None = None, device: str = "auto") -> float:
+def estimate_seconds(config: RunConfig,               # the run, at all its epochs
+                     data: str | Path | None = None,  # its folder; None: a label that is not a known name counts as 50,000 and 10,000 images
+                     device: str = "auto",            # as for `train`
+                     ) -> float:
     "About how long one run takes on this machine, alone on one core or on the GPU; there the timed steps are neither compiled nor captured, so that it is an upper bound."
     known = config.dataset in NAMES or data is not None
     train_size, test_size = dataset_sizes(config.dataset if data is None else str(data)) if known else (50_000, 10_000)
@@ -590,6 +639,7 @@ def estimate_seconds(config: RunConfig, data: str | Path | None = None, device: 
     forward = test_size*math.ceil(config.epochs/config.test_every) + train_size*(1 + config.epochs*bool(config.stop_loss)) + 2*config.probe_size*len(config.probe_epochs)*len(config.probe_eps)
     return _seconds_per_image(kind, str(pick_device(device)))*(train_size*config.epochs + forward/3)
 
-def duration(seconds: float) -> str:
+def duration(seconds: float,  # shown as such below 100, then in minutes, hours, days
+             ) -> str:        # such as `10 min`
     "Seconds as people say it."
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds/60:.0f} min" if seconds < 6000 else f"{seconds/3600:.1f} h" if seconds < 1e6 else f"{seconds/86400:.0f} days"
