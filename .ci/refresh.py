@@ -23,6 +23,14 @@ def _watch(event, args):
 _sys.addaudithook(_watch)
 """
 
+def joined(outputs: list) -> list:
+    "Outputs with the pieces in which a stream happened to arrive put together."
+    out = []
+    for o in outputs:
+        if out and o.output_type == out[-1].output_type == "stream": out[-1].text += o.text
+        else: out.append(o)
+    return out
+
 def refresh(path: Path) -> Path:
     from crate_nb.figures import stamp
     nb = nbformat.read(path, 4)
@@ -32,7 +40,7 @@ def refresh(path: Path) -> Path:
     read = "".join(o.get("text", "") for o in nb.cells[-1].outputs if o.get("name") == "stdout").split()
     nb.cells = cells
     for c in cells:
-        if c.cell_type == "code": c.outputs = [o for o in c.outputs if o.get("name") != "stderr"]
+        if c.cell_type == "code": c.outputs = joined([o for o in c.outputs if o.get("name") != "stderr"])
         c.metadata.pop("execution", None)
     nbformat.write(nb, path)
     stamp(path, [s for s in read if (ROOT/"data"/"runs"/s).is_dir()])

@@ -7,8 +7,8 @@ __all__ = ['COLORS', 'MARKERS', 'P', 'NOTEBOOKS', 'BENCHES', 'use_style', 'epoch
            'plus_minus', 'setting', 'stem', 'ScaleParameters', 'ReadParameters', 'PaperParameters', 'BenchParameters',
            'read_parameters', 'stamp', 'is_fresh', 'write_report', 'write_reproducibility']
 
-# %% ../nbs/13_figures.ipynb #6f1d4832
-import base64, hashlib, io, itertools, json
+# %% ../nbs/13_figures.ipynb #65b66029
+import base64, hashlib, io, itertools, json, re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -284,7 +284,7 @@ def write_report(scale: str,                 # a row of `runs.SCALES`
                                                                          tally=", ".join(f"{counts[v]} {v}" for v in _MARKS if v in counts) + ".")
     return write_atomic(folder/"report.html", page)
 
-# %% ../nbs/13_figures.ipynb #b7475261
+# %% ../nbs/13_figures.ipynb #8ff5c104
 _FORM = """<!-- made by `crate-nb report` from records {{ digest }} -->
 
 # Reproducibility report
@@ -381,7 +381,8 @@ def _text(value: Any) -> str:
 
 def _values(configs: Sequence[RunConfig], field: str) -> str:
     "What a field is in some configurations."
-    return "; ".join(dict.fromkeys(_text(getattr(c, field)) for c in configs)) or "not run"
+    def order(text): return (0, float(text), "") if re.fullmatch(r"[\d.e-]+", text) else (1, 0.0, text)
+    return "; ".join(sorted({_text(getattr(c, field)) for c in configs}, key=order)) or "not run"
 
 def _claim_rows(evidence: Evidence) -> tuple[list[dict], dict[frozenset[str], str]]:
     "What the form says of each claim, and the sets of records behind them: ids -> name."
@@ -389,14 +390,15 @@ def _claim_rows(evidence: Evidence) -> tuple[list[dict], dict[frozenset[str], st
     for c in CLAIMS.values():
         evidence.used.clear()
         checks = assess(c, evidence)
-        used, here = frozenset(evidence.used), checks[checks.eps == c.epses[0]]
+        here = checks[checks.eps == c.epses[0]]
+        used = frozenset(evidence.used if len(here) else ())
         if used: sets.setdefault(used, f"S{len(sets) + 1}")
         row = summary(c, checks)
         shown = [{"check": r.check, "mean": f"{r.mean:+.4g}", "low": f"{r.low:+.4g}", "high": f"{r.high:+.4g}", "threshold": f"{r.threshold:g}", "n": r.n, "paper": "" if pd.isna(r.paper) else f"{r.paper:+.4g}"} for r in here.itertuples()]
         traced = f"Records: set {sets[used]} ({len(used)})." if used else "No record: computed from the seeds of the toy experiment." if len(here) else "No record is there, or not all that it needs."
         unit = f" ({c.unit})" if c.unit else ""
         rows.append(dict(id=c.id, source=c.source, says=c.says, verdict=row["verdict"], measured=row["measured"], n=row["n"] or "", paper=row["paper"], others=row["other_eps"], toy=bool(len(here) and not used),
-                         checks=shown and f"eps {c.epses[0]:g}{unit}:\n\n" + _md(shown), traced=traced, set=sets.get(used, ""), redo=f"crate-nb reproduce --scale {evidence.scale} --only {_REDO[c.id.split('-')[0][:4]]}"))
+                         checks=shown and f"eps {c.epses[0]:g}{unit}:\n\n" + _md(shown), traced=traced, set=sets.get(used, ""), redo=f"crate-nb reproduce --scale {evidence.scale}" + (f" --dataset {evidence.dataset}" if evidence.dataset != dataset_label(evidence.scale) else "") + f" --only {_REDO[c.id.split('-')[0][:4]]}"))
     return rows, sets
 
 def _spent(records: Sequence[Record]) -> float: return sum(r.provenance["seconds"] + r.provenance.get("measure_seconds", 0) for r in records)

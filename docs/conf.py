@@ -9,7 +9,6 @@ project_copyright = settings["copyright"]
 
 extensions = ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline"]
 nb_execution_mode = "off"
-nb_merge_streams = True
 nb_render_markdown_format = "myst"                               # so that links in outputs lead to pages, too
 myst_enable_extensions = ["dollarmath", "amsmath", "fieldlist", "attrs_block", "attrs_inline"]
 myst_heading_anchors = 4

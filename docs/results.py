@@ -1,5 +1,5 @@
 """One page for each figure and table of the paper: claim, print, measurement, verdict, command, cost, and how. Every number comes from a record, a printed table, or a file of figures/<scale>."""
-import csv, json
+import json
 from dataclasses import dataclass
 from pathlib import Path
 import pandas as pd

@@ -2,10 +2,11 @@
 
 usage: python docs/stage.py
 """
-import csv, html, json, os, re, shutil, sys
+import json, os, re, shutil, sys
 from configparser import ConfigParser
 from pathlib import Path
 
+from PIL import Image
 import reference
 from reference import MODULES, ROOT
 from crate_nb.core import home
@@ -47,6 +48,11 @@ def picture(link: str, source: str, page: str) -> str:
     shutil.copy(ROOT/path, OUT/path)
     return relative(path, page)
 
+def width_of(link: str, source: str) -> str:
+    "The width at which a picture of figures/ (200 dots an inch) has the size that it was drawn for."
+    path = ROOT/os.path.normpath(Path(source).parent/link)
+    with Image.open(path) as image: return f"{{width={image.width//2}px}}"
+
 def names_of(found: dict[str, list[reference.Entry]]) -> dict[str, str]:
     "What text may call an exported name -> the object that the reference describes; a name that two modules export is left out."
     all_names = [(e.name, f"crate_nb.{m}.{e.name}") for m, es in found.items() for x in es for e in (x, *x.members)]
@@ -59,7 +65,7 @@ def prose(text: str, source: str, page: str) -> str:
     "Markdown of a notebook as markdown of its page: links led on, exported names linked to the reference."
     parts = re.split(r"(?ms)(^```.*?^```$)", text)
     for i in range(0, len(parts), 2):
-        parts[i] = re.sub(r"!\[([^\]]*)\]\(([^)\s]+)\)", lambda m: f"![{m[1]}]({picture(m[2], source, page)})", parts[i])
+        parts[i] = re.sub(r"!\[([^\]]*)\]\(([^)\s]+)\)", lambda m: f"![{m[1]}]({picture(m[2], source, page)}){width_of(m[2], source)}", parts[i])
         parts[i] = re.sub(r"(?<!\!)\[([^\]]+)\]\(([^)\s]+)\)", lambda m: f"[{m[1]}]({resolve(m[2], source, page)})", parts[i])
         lines = [l if l.startswith("#") else re.sub(r"(?<![\[`\w{}])`([\w.]+)(\(\))?`(?![\]`])", linked, l) for l in parts[i].split("\n")]
         parts[i] = "\n".join(lines)
@@ -70,8 +76,8 @@ def linked(m: re.Match) -> str:
     return f"{{py:obj}}`{m[1]}{m[2] or ''} <{NAMES[m[1]]}>`" if m[1] in NAMES and (len(m[1]) > 3 or "." in m[1]) else m[0]
 
 def escaped(text: str) -> str:
-    "A docstring or comment as markdown: nothing of it means markup but its code style."
-    return re.sub(r"`[^`]+`|[\\*_<>\[\]$|{}~#]", lambda m: m[0] if m[0].startswith("`") else "\\" + m[0], text)
+    "A docstring or comment as markdown: nothing of it means markup but its code style, and a name in code style leads to its entry."
+    return re.sub(r"`([\w.]+)(\(\))?`|`[^`]+`|[\\*_<>\[\]$|{}~#]", lambda m: linked(m) if m[1] else m[0] if m[0].startswith("`") else "\\" + m[0], text)
 
 # ---------------------------------------------------------------- notebooks
 
@@ -117,12 +123,12 @@ def shown(name: str, page: str) -> str:
     "A saved figure or table with its title and caption."
     r = results.saved(name)
     if r is None: return ""
-    caption = f"{{.caption}}\n{maths(r['caption'])}\n"
+    caption = f"{{.figure-text}}\n{maths(r['caption'])}\n"
     if r["kind"] == "table":
         import pandas as pd
         return f"### {maths(r['title'])}\n\n{results.table(pd.DataFrame(r['rows'], columns=r['columns']))}\n{caption}"
     path = (results.FIGURES/f"{r['name']}.png").relative_to(ROOT)
-    return f"### {maths(r['title'])}\n\n![{maths(r['title'])}]({picture(str(path), 'README.md', page)}){{.plot}}\n\n{caption}"
+    return f"### {maths(r['title'])}\n\n![{maths(r['title'])}]({picture(str(path), 'README.md', page)}){width_of(str(path), 'README.md')}\n\n{caption}"
 
 def maths(text: str) -> str:
     "A caption as markdown: R^c and alpha as formulas."
@@ -137,7 +143,8 @@ def verdict_table(ids: tuple[str, ...]) -> str:
 def result_page(name: str, r: results.Result):
     "The page of a figure or table."
     page, notebook = f"paper/{name}", f"nbs/paper/{results.NOTEBOOKS[r.key]}.ipynb"
-    claims = "\n".join(f"- `{i}` ({results.CLAIMS[i].source}): {maths(results.CLAIMS[i].says)}." for i in r.claims) or "It states no claim of its own: it says which models the tables are about."
+    v = results.verdicts().verdict
+    claims = "\n".join(f"- `{i}` ({results.CLAIMS[i].source}): {maths(results.CLAIMS[i].says)}. **{MARKS[v[i]]} {v[i]}**" for i in r.claims) or "It states no claim of its own: it says which models the tables are about."
     figures = "\n".join(filter(None, (shown(n, page) for n in r.shown))) or f"Nothing yet at scale `{results.SCALE}`: its runs are not recorded.\n"
     paper = results.printed_text(r)
     verdict = verdict_table(r.claims) + "\n`measured` is the check that decides, with its interval at 95 % for the claim as a whole; what the words mean stands in [Claims](../library/12_claims.ipynb).\n" if r.claims else "None.\n"
@@ -164,9 +171,12 @@ def result_page(name: str, r: results.Result):
 ## The command
 
 ```bash
-crate-nb reproduce --only {r.key}                        # at scale quick, from nothing
-crate-nb reproduce --only {r.key} --scale {results.SCALE}          # what this page shows; recorded runs are not trained again
-crate-nb reproduce --only {r.key} --scale paper          # the paper's setting, on one GPU
+# at scale quick, from nothing
+crate-nb reproduce --only {r.key}
+# what this page shows; recorded runs are not trained again
+crate-nb reproduce --only {r.key} --scale {results.SCALE} --dataset {results.LABEL}
+# the paper's setting, on one GPU
+crate-nb reproduce --only {r.key} --scale paper
 ```
 
 ## The cost
@@ -189,6 +199,7 @@ def paper_part():
             copy = EXECUTED/Path(source).name
             page_of(source, copy if copy.is_file() else None, line_of(source, results.provenance(keys[Path(source).stem]) if copy.is_file() else f"Not run at scale `{results.SCALE}` yet, so it shows no numbers."))
     report = (results.FIGURES/results.REPORT).read_text()
+    report = re.sub(r"`[^`]*`|R\^c", lambda m: m[0] if m[0].startswith("`") else "$R^c$", report)
     write("paper/report.md", prose(report, f"figures/{results.SCALE}/{results.REPORT}", "paper/report"))
     v = results.verdicts()
     counts = ", ".join(f"{(v.verdict == k).sum()} {k}" for k in MARKS if (v.verdict == k).any())
@@ -237,7 +248,6 @@ def described(e: reference.Entry, module: str, depth: int = 4) -> str:
     if e.returned: lines.append(f":returns: {escaped(e.returned)}")
     lines += [f":raises UserError: {escaped(m)}" for m in e.errors]
     body = lines[0] + "\n\n" + "\n".join(lines[1:])
-    if e.equations: body += "\n\n" + "\n\n".join(f"$$\n{q.strip()}\n$$" for q in e.equations)
     body += "".join("\n\n" + described(m, module, depth - 1) for m in e.members)
     return f"{fence}{{py:{directive}}} {name}{shown}\n{body}\n{fence}"
 
@@ -250,12 +260,14 @@ def module_page(module: str, found: list[reference.Entry]):
     "The reference page of a module, in the order of its notebook."
     notebook = MODULES[module]
     intro = next(m[1] for c in json.loads(notebook.read_text())["cells"] if (m := re.search(r"(?m)^> (.+(?:\n> .+)*)", "".join(c["source"]))))
-    page, out, last = f"reference/{module}", [], None
+    page, out, last, above = f"reference/{module}", [], None, None
     for e in found:
         if e.section != last:
             anchor = f"../library/{notebook.stem}.ipynb" + (f"#{slug(e.section)}" if e.section and not e.section.startswith(module.capitalize()) else "")
             out.append(f"## {e.section}\n\n{{.provenance}}\nExplained in [{notebook.stem}, *{e.section}*]({anchor}).")
             last = e.section
+        if e.equations and e.equations is not above: out += [f"$$\n{q.strip()}\n$$" for q in e.equations]
+        above = e.equations
         out.append(described(e, module))
     write(f"{page}.md", f"# `crate_nb.{module}`\n\n" + prose(" ".join(intro.replace("\n> ", " ").split()), f"nbs/{notebook.name}", page) + f" Notebook: [{notebook.stem}](../library/{notebook.stem}.ipynb).\n\n" + "\n\n".join(out) + "\n")
 
