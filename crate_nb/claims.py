@@ -226,8 +226,8 @@ def _five_rules(setting):
         return [Check(f"rule {r}: {'rise' if s > 0 else 'fall'}", tuple(s*v for v in _change(r, eps, setting))) for r, s in PAPER_SIGN.items()]
     return statistic
 
-# %% ../nbs/12_claims.ipynb #132aed93
-NORMS, FLAT = ("sum-of-spec", "prod-of-spec", "sum-of-fro", "prod-of-fro", "path-norm"), ("1/margin", "1/pac-bayes-flatness")
+# %% ../nbs/12_claims.ipynb #28597119
+NORMS, FLAT = ("sum-of-spec", "prod-of-spec", "sum-of-fro", "prod-of-fro", "path-norm"), ("1/margin", "1/pac-bayes-flatness")   # measures that Table 1's claims name
 
 def _taus(evidence: Evidence, width: str, eps: float) -> dict[str, tuple[float, np.ndarray]] | None:  # measure -> tau, its bootstrap draws; None: not run
     study = evidence.study(width)

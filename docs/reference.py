@@ -95,10 +95,11 @@ def _class(module, node, src, checks) -> Entry:
     errors = [e for n in functions if n.name.startswith("_") for e in _errors(n, checks)]
     return Entry(module, node.name, "class", _summary(node), init or fields, errors=errors, members=members)
 
-def _data(module, node, src) -> Entry | None:
+def _data(module, node, src) -> list[Entry]:
     target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-    if not isinstance(target, ast.Name) or target.id.startswith("_") or (len(target.id) == 1 and "TypeVar" in ast.unparse(node.value)): return None
-    return Entry(module, target.id, "data", src.comment(node.lineno) or src.comment(node.end_lineno), returns=ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else "")
+    names = [n.id for n in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(n, ast.Name) and not n.id.startswith("_")]
+    if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "TypeVar": return []
+    return [Entry(module, n, "data", src.comment(node.lineno) or src.comment(node.end_lineno), returns=ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else "") for n in names]
 
 def _exports(path: Path):
     "The exported cells of a notebook, each with its heading and the display formulas of the text just above it."
@@ -121,9 +122,9 @@ def entries() -> dict[str, list[Entry]]:
         for src, heading, formulas in found:
             for n in src.tree.body:
                 if getattr(n, "name", "").startswith("_"): continue
-                e = (_function(module, n, src, checks) if isinstance(n, ast.FunctionDef) else _class(module, n, src, checks) if isinstance(n, ast.ClassDef)
-                     else _data(module, n, src) if isinstance(n, (ast.Assign, ast.AnnAssign)) else None)
-                if e: e.section, e.equations = heading, formulas; out[module].append(e)
+                for e in ([_function(module, n, src, checks)] if isinstance(n, ast.FunctionDef) else [_class(module, n, src, checks)] if isinstance(n, ast.ClassDef)
+                          else _data(module, n, src) if isinstance(n, (ast.Assign, ast.AnnAssign)) else []):
+                    e.section, e.equations = heading, formulas; out[module].append(e)
     return out
 
 def gaps() -> list[str]:
