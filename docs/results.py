@@ -50,8 +50,8 @@ def saved(name: str) -> dict | None:
 def provenance(key: str) -> str:
     "Where a page's numbers come from."
     if key not in EXPERIMENTS: return "Numbers: computed from fixed seeds and the paper's printed tables; no model is trained." if key != "claims" else f"Numbers: all records of scale `{SCALE}`, data set `{LABEL}`."
-    n = len(Evidence(SCALE, LABEL).records(key))
-    return f"Numbers: {n} records of scale `{SCALE}`, data set `{LABEL}`." if n else f"Numbers: the paper's; no record of scale `{SCALE}` yet."
+    there, wanted = len(Evidence(SCALE, LABEL).records(key)), len(plan(key, SCALE, LABEL))
+    return f"Numbers: {there} records of scale `{SCALE}`, data set `{LABEL}`." if there >= wanted else f"Numbers: the paper's; of its {wanted} runs at scale `{SCALE}`, data set `{LABEL}`, {there} are recorded."
 
 def cost(key: str) -> str:
     "What the records cost, or what they will."
@@ -59,12 +59,13 @@ def cost(key: str) -> str:
     records, runs = Evidence(SCALE, LABEL).records(key), plan(key, SCALE, LABEL)
     spent = sum(r.provenance["seconds"] + r.provenance.get("measure_seconds", 0) for r in records)
     drawing = " Drawing it again from them takes seconds."
-    if records:
+    if len(records) >= len(runs):
         chips = ", ".join(sorted({f"{r.provenance['device']} ({r.provenance['threads']} thread{'s' if r.provenance['threads'] > 1 else ''} a run)" for r in records}))
         return f"{len(records)} runs, {duration(spent)} of training and measuring in all, one after the other, on {chips}.{drawing}"
     like = Evidence(SCALE, LABEL).records("tab3")
     each = sum(r.provenance["seconds"] for r in like)/sum(r.config.epochs for r in like)
-    return f"{len(runs)} runs, none recorded; about {duration(each*sum(c.epochs for c in runs))} of one core, if an epoch takes as long as in the {len(like)} runs of Table 3."
+    left = {c.id: c for c in runs}.keys() - {r.id for r in records}
+    return f"{len(runs)} runs, {len(records)} of them recorded with other tables; the rest takes about {duration(each*sum(c.epochs for c in runs if c.id in left))} of one core, if an epoch takes as long as in the {len(like)} runs of Table 3."
 
 def table(frame: pd.DataFrame) -> str:
     "A table as markdown; a vertical bar in a cell would end it."
