@@ -1,12 +1,13 @@
 """One page for each figure and table of the paper: claim, print, measurement, verdict, command, cost, and how. Every number comes from a record, a printed table, or a file of figures/<scale>."""
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 import pandas as pd
 
 from crate_nb.claims import CLAIMS, Evidence, printed
 from crate_nb.core import home
-from crate_nb.figures import NOTEBOOKS, stem
+from crate_nb.figures import NOTEBOOKS, _spent, stem
 from crate_nb.runs import EXPERIMENTS, plan
 from crate_nb.training import duration
 
@@ -38,6 +39,12 @@ RESULTS = {
     "table_6": Result("Table 6: which layer to regularise", "tab2", ("tab6-last", "tab6-random"), ("tab6", "tab6_gains"), "table6_layer_choice_cifar10"),
 }
 
+@lru_cache
+def evidence() -> Evidence:
+    "The records, read once for all pages."
+    return Evidence(SCALE, LABEL)
+
+@lru_cache
 def verdicts() -> pd.DataFrame:
     "One row per claim, as `figures/<scale>` has it."
     return pd.read_csv(FIGURES/f"{stem('claims', SCALE, LABEL)}.csv", keep_default_na=False).set_index("id")
@@ -50,19 +57,17 @@ def saved(name: str) -> dict | None:
 def provenance(key: str) -> str:
     "Where a page's numbers come from."
     if key not in EXPERIMENTS: return "Numbers: computed from fixed seeds and the paper's printed tables; no model is trained." if key != "claims" else f"Numbers: all records of scale `{SCALE}`, data set `{LABEL}`."
-    there, wanted = len(Evidence(SCALE, LABEL).records(key)), len(plan(key, SCALE, LABEL))
+    there, wanted = len(evidence().records(key)), len(plan(key, SCALE, LABEL))
     return f"Numbers: {there} records of scale `{SCALE}`, data set `{LABEL}`." if there >= wanted else f"Numbers: the paper's; of its {wanted} runs at scale `{SCALE}`, data set `{LABEL}`, {there} are recorded."
 
 def cost(key: str) -> str:
     "What the records cost, or what they will."
     if key not in EXPERIMENTS: return "Seconds on one CPU core."
-    records, runs = Evidence(SCALE, LABEL).records(key), plan(key, SCALE, LABEL)
-    spent = sum(r.provenance["seconds"] + r.provenance.get("measure_seconds", 0) for r in records)
-    drawing = " Drawing it again from them takes seconds."
+    records, runs = evidence().records(key), plan(key, SCALE, LABEL)
     if len(records) >= len(runs):
         chips = ", ".join(sorted({f"{r.provenance['device']} ({r.provenance['threads']} thread{'s' if r.provenance['threads'] > 1 else ''} a run)" for r in records}))
-        return f"{len(records)} runs, {duration(spent)} of training and measuring in all, one after the other, on {chips}.{drawing}"
-    like = Evidence(SCALE, LABEL).records("tab3")
+        return f"{len(records)} runs, {duration(_spent(records))} of training and measuring in all, one after the other, on {chips}. Drawing it again from them takes seconds."
+    like = evidence().records("tab3")
     each = sum(r.provenance["seconds"] for r in like)/sum(r.config.epochs for r in like)
     left = {c.id: c for c in runs}.keys() - {r.id for r in records}
     return f"{len(runs)} runs, {len(records)} of them recorded with other tables; the rest takes about {duration(each*sum(c.epochs for c in runs if c.id in left))} of one core, if an epoch takes as long as in the {len(like)} runs of Table 3."

@@ -10,7 +10,7 @@ from PIL import Image
 import reference
 from reference import MODULES, ROOT
 from crate_nb.core import home
-from crate_nb.figures import is_fresh
+from crate_nb.figures import _MARKS as MARKS, is_fresh
 import results
 
 OUT = ROOT/"build"/"docs"
@@ -87,7 +87,7 @@ def cleaned(cell: dict, source: str, page: str) -> dict | None:
     "A cell as the page shows it; None for one that it does not show."
     text, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
     if cell["cell_type"] == "raw" or re.search(r"^#\| ?(hide|default_exp)\b", text, re.M) or "setup" in tags: return None
-    if cell["cell_type"] == "markdown": return dict(cell, source=prose(text, source, page), metadata={}, attachments={})
+    if cell["cell_type"] == "markdown": return dict(cell, source=prose(text, source, page), metadata={})
     text = DIRECTIVE.sub("", text).strip("\n")
     outputs = [o for o in cell["outputs"] if o.get("name") != "stderr"]
     for o in outputs:
@@ -105,7 +105,6 @@ def page_of(source: str, executed: Path | None = None, head: str = ""):
     cells[0]["source"] = first[0] + "\n\n" + head + (first[1] if len(first) > 1 else "")
     nb = dict(cells=cells, metadata=dict(kernelspec=nb["metadata"]["kernelspec"], language_info=dict(name="python", pygments_lexer="ipython3")), nbformat=4, nbformat_minor=5)
     write(f"{page}.ipynb", json.dumps(nb, indent=1, ensure_ascii=False))
-    return cells
 
 def write(path: str, text: str):
     (OUT/path).parent.mkdir(parents=True, exist_ok=True)
@@ -116,8 +115,6 @@ def line_of(source: str, numbers: str) -> str:
     return f"{{.provenance}}\n{numbers} Notebook: [{source}]({SOURCE}/{source}), [open in Colab]({COLAB}/{source}).\n\n"
 
 # ---------------------------------------------------------------- the paper
-
-MARKS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "≈", "not run": "–"}
 
 def shown(name: str, page: str) -> str:
     "A saved figure or table with its title and caption."
@@ -132,7 +129,7 @@ def shown(name: str, page: str) -> str:
 
 def maths(text: str) -> str:
     "A caption as markdown: R^c and alpha as formulas."
-    return re.sub(r"R\^c\b", "$R^c$", escaped(text).replace("R^c", "R^c"))
+    return re.sub(r"R\^c\b", "$R^c$", escaped(text))
 
 def verdict_table(ids: tuple[str, ...]) -> str:
     import pandas as pd
@@ -235,21 +232,18 @@ report
 
 # ---------------------------------------------------------------- the reference
 
-def indented(text: str, by: int = 0) -> str: return "\n".join(" "*by + l for l in text.split("\n"))
-
 def described(e: reference.Entry, module: str, depth: int = 4) -> str:
     "An entry as a directive of Sphinx."
     fence, name = "`"*(depth + 2), f"crate_nb.{module}.{e.name}"
     shown = "" if e.kind in ("data", "property") else "(" + ", ".join(p.text for p in e.parts) + ")" + (f" -> {e.returns}" if e.returns else "")
-    if e.kind == "class": shown = "(" + ", ".join(p.text.replace(": ", ": ", 1) for p in e.parts if not p.text.startswith("model_config")) + ")"
-    directive = {"function": "function", "class": "class", "method": "method", "property": "property", "data": "data"}[e.kind]
+    if e.kind == "class": shown = "(" + ", ".join(p.text for p in e.parts if not p.text.startswith("model_config")) + ")"
     lines = [escaped(e.doc)]
     lines += [f":param {p.name.lstrip('*')}: {escaped(p.doc)}" for p in e.parts]
     if e.returned: lines.append(f":returns: {escaped(e.returned)}")
     lines += [f":raises UserError: {escaped(m)}" for m in e.errors]
     body = lines[0] + "\n\n" + "\n".join(lines[1:])
     body += "".join("\n\n" + described(m, module, depth - 1) for m in e.members)
-    return f"{fence}{{py:{directive}}} {name}{shown}\n{body}\n{fence}"
+    return f"{fence}{{py:{e.kind}}} {name}{shown}\n{body}\n{fence}"
 
 def slug(heading: str) -> str:
     "The anchor that myst gives a heading."
@@ -292,8 +286,8 @@ def reference_part():
 
 # ---------------------------------------------------------------- the rest
 
-def toctree(pages, caption: str = "", hidden: bool = True) -> str:
-    return "```{toctree}\n" + (":hidden:\n" if hidden else "") + (f":caption: {caption}\n" if caption else "") + "\n" + "\n".join(pages) + "\n```\n"
+def toctree(pages) -> str:
+    return "```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
 
 def title(source: str) -> tuple[str, str]:
     "A notebook's title, and the sentence below it."
@@ -314,9 +308,9 @@ def numbers_of(source: str) -> str:
 def notebooks_part():
     library, guides = [f"nbs/{p.name}" for p in MODULES.values()], [f"nbs/guides/{g}.ipynb" for g in GUIDES]
     for s in library + guides: page_of(s, head=line_of(s, numbers_of(s)))
-    write("library/index.md", "# The library\n\nFifteen notebooks, of which `crate_nb` is made. The number is the floor: a notebook uses only lower numbers, so they can be read in order. Each goes from the formula to the code to a test.\n\n".replace("Fifteen", str(len(library))) + listing(library, "library/index") + "\n\n" + toctree([Path(PAGES[s]).name for s in library]))
+    write("library/index.md", f"# The library\n\n{len(library)} notebooks, of which `crate_nb` is made. The number is the floor: a notebook uses only lower numbers, so they can be read in order. Each goes from the formula to the code to a test.\n\n" + listing(library, "library/index") + "\n\n" + toctree([Path(PAGES[s]).name for s in library]))
     write("guides/index.md", "# Guides\n\nHow to use it, step by step. Each is a notebook that runs as it stands, and is run as a test.\n\n" + listing(guides, "guides/index") + "\n\n" + toctree([Path(PAGES[s]).name for s in guides]))
-    start = page_of("nbs/index.ipynb")
+    page_of("nbs/index.ipynb")
     path = OUT/"index.ipynb"; nb = json.loads(path.read_text())
     nb["cells"].append(dict(cell_type="markdown", id="contents", metadata={}, source=toctree(["Start <self>", "paper/index", "guides/index", "library/index", "reference/index"])))
     path.write_text(json.dumps(nb, indent=1, ensure_ascii=False))
