@@ -1,4 +1,4 @@
-"""Check a built site without a network: every link and anchor within it leads somewhere, nothing is asked of another host, no nbdev directive is visible, and it is not too large.
+"""Check a built site without a network: every link and anchor within it leads somewhere, nothing is asked of another host, no nbdev directive and no dollar of a formula is visible, and it is not too large.
 
 usage: python docs/check.py _docs
 """
@@ -39,6 +39,8 @@ def problems(site: Path) -> list[str]:
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors: found.append(f"{name}: {url} has no such anchor")
         text = re.sub(r"<[^>]+>", "", texts[path])
         if m := re.search(r"(?m)^\s*#\| ?\w+.*", text): found.append(f"{name} shows a directive of nbdev: {m[0].strip()}")
+        prose = re.sub(r"<[^>]+>", "", re.sub(r"(?s)<(pre|code|script|style)\b.*?</\1>", "", texts[path]))
+        if m := re.search(r".{0,40}\$.{0,40}", prose): found.append(f"{name} shows a dollar, so a formula is not read as one: {m[0].strip()}")
     for style in site.rglob("*.css"): found += [f"{style.relative_to(site)} fetches {u}" for u in re.findall(r"""(?:url\(|@import )["']?((?:https?:)?//[^"')]+)""", style.read_text())]
     size = sum(p.stat().st_size for p in site.rglob("*") if p.is_file())
     if size > LIMIT: found.append(f"the site has {size/1e6:.0f} MB, more than {LIMIT/1e6:.0f}")

@@ -26,6 +26,7 @@ class Entry:
     errors: list[str] = field(default_factory=list)
     section: str = ""                                            # heading in the notebook
     equations: list[str] = field(default_factory=list)
+    value: str = ""                                              # of a short constant
     members: list["Entry"] = field(default_factory=list)
 
     def gaps(self) -> list[str]:
@@ -57,7 +58,7 @@ def _errors(node, checks: dict[str, ast.AST]) -> list[str]:
             first = n.args[0] if n.args else None
             if called == "check_choice": found += [f"unknown {first.value} ...; allowed: ..."] if isinstance(first, ast.Constant) else []
             else: found += _errors(checks[called], {})
-    return list(dict.fromkeys(e for e in found if e))
+    return list(dict.fromkeys(e for e in found if re.search(r"\w", e)))   # one that is put together elsewhere says nothing here
 
 def _message(arg: ast.AST) -> str:
     "An error's text, with ... for what is filled in."
@@ -97,9 +98,10 @@ def _class(module, node, src, checks) -> Entry:
 
 def _data(module, node, src) -> list[Entry]:
     target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+    value = "" if isinstance(target, ast.Tuple) or node.value is None or len(ast.unparse(node.value)) > 60 else ast.unparse(node.value)
     names = [n.id for n in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(n, ast.Name) and not n.id.startswith("_")]
     if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "TypeVar": return []
-    return [Entry(module, n, "data", src.comment(node.lineno) or src.comment(node.end_lineno), returns=ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else "") for n in names]
+    return [Entry(module, n, "data", src.comment(node.lineno) or src.comment(node.end_lineno), returns=ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else "", value=value) for n in names]
 
 def _exports(path: Path):
     "The exported cells of a notebook, each with its heading and the display formulas of the text just above it."

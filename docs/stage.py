@@ -67,17 +67,22 @@ def prose(text: str, source: str, page: str) -> str:
     for i in range(0, len(parts), 2):
         parts[i] = re.sub(r"!\[([^\]]*)\]\(([^)\s]+)\)", lambda m: f"![{m[1]}]({picture(m[2], source, page)}){width_of(m[2], source)}", parts[i])
         parts[i] = re.sub(r"(?<!\!)\[([^\]]+)\]\(([^)\s]+)\)", lambda m: f"[{m[1]}]({resolve(m[2], source, page)})", parts[i])
-        lines = [l if l.startswith("#") else re.sub(r"(?<![\[`\w{}])`([\w.]+)(\(\))?`(?![\]`])", linked, l) for l in parts[i].split("\n")]
+        lines = [l if l.startswith("#") else re.sub(r"(?<![\[`\w{}])`([\w.]+)(\(\))?`(?![\]`])", lambda m: linked(m, page), l) for l in parts[i].split("\n")]
         parts[i] = "\n".join(lines)
     return "".join(parts)
 
-def linked(m: re.Match) -> str:
-    "A name in code style, as a link to its entry if it has one."
-    return f"{{py:obj}}`{m[1]}{m[2] or ''} <{NAMES[m[1]]}>`" if m[1] in NAMES and (len(m[1]) > 3 or "." in m[1]) else m[0]
+def linked(m: re.Match, page: str) -> str:
+    "A name in code style, as a link to its entry if it has one. A plain word (`margin`) may be a field or an option: it leads on from its own module's pages alone, or when it is called."
+    target = NAMES.get(m[1])
+    if target is None or len(m[1]) <= 3: return m[0]
+    home = re.search(r"^(?:library/\d\d_|reference/)(\w+)$", page)
+    if re.fullmatch("[a-z]+", m[1]) and not m[2] and not (home and target == f"crate_nb.{home[1]}.{m[1]}"): return m[0]
+    return f"{{py:obj}}`{m[1]}{m[2] or ''} <{target}>`"
 
-def escaped(text: str) -> str:
-    "A docstring or comment as markdown: nothing of it means markup but its code style, and a name in code style leads to its entry."
-    return re.sub(r"`([\w.]+)(\(\))?`|`[^`]+`|[\\*_<>\[\]$|{}~#]", lambda m: linked(m) if m[1] else m[0] if m[0].startswith("`") else "\\" + m[0], text)
+def escaped(text: str, page: str = "", own: tuple[str, ...] = ()) -> str:
+    "A docstring or comment as markdown: nothing of it means markup but its code style, and a name in code style leads to its entry, unless it is one of the function's own."
+    def one(m): return linked(m, page) if m[1] and m[1] not in own else m[0] if m[0].startswith("`") else "\\" + m[0]
+    return re.sub(r"`([\w.]+)(\(\))?`|`[^`]+`|[\\*_<>\[\]$|{}~#]", one, text)
 
 # ---------------------------------------------------------------- notebooks
 
@@ -237,10 +242,12 @@ def described(e: reference.Entry, module: str, depth: int = 4) -> str:
     fence, name = "`"*(depth + 2), f"crate_nb.{module}.{e.name}"
     shown = "" if e.kind in ("data", "property") else "(" + ", ".join(p.text for p in e.parts) + ")" + (f" -> {e.returns}" if e.returns else "")
     if e.kind == "class": shown = "(" + ", ".join(p.text for p in e.parts if not p.text.startswith("model_config")) + ")"
-    lines = [escaped(e.doc)]
-    lines += [f":param {p.name.lstrip('*')}: {escaped(p.doc)}" for p in e.parts]
-    if e.returned: lines.append(f":returns: {escaped(e.returned)}")
-    lines += [f":raises UserError: {escaped(m)}" for m in e.errors]
+    def text(t): return escaped(t, f"reference/{module}", tuple(p.name for p in e.parts))
+    options = [f":{k}: {v}" for k, v in dict(type=e.returns, value=e.value).items() if v and e.kind == "data"]
+    lines = ["\n".join([*options, "", text(e.doc)])]
+    lines += [f":param {p.name.lstrip('*')}: {text(p.doc)}" for p in e.parts]
+    if e.returned: lines.append(f":returns: {text(e.returned)}")
+    lines += [f":raises UserError: {text(m)}" for m in (re.sub("--[a-z]+", r"`\g<0>`", m) for m in e.errors)]
     body = lines[0] + "\n\n" + "\n".join(lines[1:])
     body += "".join("\n\n" + described(m, module, depth - 1) for m in e.members)
     return f"{fence}{{py:{e.kind}}} {name}{shown}\n{body}\n{fence}"
@@ -263,7 +270,7 @@ def module_page(module: str, found: list[reference.Entry]):
         if e.equations and e.equations is not above: out += [f"$$\n{q.strip()}\n$$" for q in e.equations]
         above = e.equations
         out.append(described(e, module))
-    write(f"{page}.md", f"# `crate_nb.{module}`\n\n" + prose(" ".join(intro.replace("\n> ", " ").split()), f"nbs/{notebook.name}", page) + f" Notebook: [{notebook.stem}](../library/{notebook.stem}.ipynb).\n\n" + "\n\n".join(out) + "\n")
+    write(f"{page}.md", f"# `crate_nb.{module}`\n\n" + prose(" ".join(intro.replace("\n> ", " ").split()), f"nbs/{notebook.name}", page) + f" Notebook: [{notebook.stem}](../library/{notebook.stem}.ipynb)." + " Options: [command line](command_line.md)."*(module == "cli") + "\n\n" + "\n\n".join(out) + "\n")
 
 def command_page():
     "The command line, as its own help says it."
