@@ -18,6 +18,7 @@ suppress_warnings = ["mystnb.unknown_mime_type"]
 python_maximum_signature_line_length = 80
 toc_object_entries_show_parents = "hide"
 add_module_names = False
+html_domain_indices = False
 
 html_theme = "furo"
 html_title = project

@@ -98,7 +98,7 @@ def _class(module, node, src, checks) -> Entry:
 
 def _data(module, node, src) -> list[Entry]:
     target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-    value = "" if isinstance(target, ast.Tuple) or node.value is None or len(ast.unparse(node.value)) > 60 else ast.unparse(node.value)
+    value = "" if isinstance(target, ast.Tuple) or node.value is None or not 2 < len(ast.unparse(node.value)) <= 60 else ast.unparse(node.value)
     names = [n.id for n in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(n, ast.Name) and not n.id.startswith("_")]
     if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "TypeVar": return []
     return [Entry(module, n, "data", src.comment(node.lineno) or src.comment(node.end_lineno), returns=ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else "", value=value) for n in names]

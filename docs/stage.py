@@ -239,7 +239,7 @@ report
 
 def described(e: reference.Entry, module: str, depth: int = 4) -> str:
     "An entry as a directive of Sphinx."
-    fence, name = "`"*(depth + 2), f"crate_nb.{module}.{e.name}"
+    fence = "`"*(depth + 2)
     shown = "" if e.kind in ("data", "property") else "(" + ", ".join(p.text for p in e.parts) + ")" + (f" -> {e.returns}" if e.returns else "")
     if e.kind == "class": shown = "(" + ", ".join(p.text for p in e.parts if not p.text.startswith("model_config")) + ")"
     def text(t): return escaped(t, f"reference/{module}", tuple(p.name for p in e.parts))
@@ -250,7 +250,7 @@ def described(e: reference.Entry, module: str, depth: int = 4) -> str:
     lines += [f":raises UserError: {text(m)}" for m in (re.sub("--[a-z]+", r"`\g<0>`", m) for m in e.errors)]
     body = lines[0] + "\n\n" + "\n".join(lines[1:])
     body += "".join("\n\n" + described(m, module, depth - 1) for m in e.members)
-    return f"{fence}{{py:{e.kind}}} {name}{shown}\n{body}\n{fence}"
+    return f"{fence}{{py:{e.kind}}} {e.name}{shown}\n{body}\n{fence}"
 
 def slug(heading: str) -> str:
     "The anchor that myst gives a heading."
@@ -270,7 +270,7 @@ def module_page(module: str, found: list[reference.Entry]):
         if e.equations and e.equations is not above: out += [f"$$\n{q.strip()}\n$$" for q in e.equations]
         above = e.equations
         out.append(described(e, module))
-    write(f"{page}.md", f"# `crate_nb.{module}`\n\n" + prose(" ".join(intro.replace("\n> ", " ").split()), f"nbs/{notebook.name}", page) + f" Notebook: [{notebook.stem}](../library/{notebook.stem}.ipynb)." + " Options: [command line](command_line.md)."*(module == "cli") + "\n\n" + "\n\n".join(out) + "\n")
+    write(f"{page}.md", f"# `crate_nb.{module}`\n\n```{{py:module}} crate_nb.{module}\n:no-index-entry:\n```\n\n" + prose(" ".join(intro.replace("\n> ", " ").split()), f"nbs/{notebook.name}", page) + f" Notebook: [{notebook.stem}](../library/{notebook.stem}.ipynb)." + " Options: [command line](command_line.md)."*(module == "cli") + "\n\n" + "\n\n".join(out) + "\n")
 
 def command_page():
     "The command line, as its own help says it."
