@@ -3,9 +3,11 @@ PYTHON ?= python3
 SCALE  ?= quick
 BIN := .venv/bin
 
-.PHONY: help reproduce test docs readme refresh lab hooks clean
+.PHONY: help install reproduce test docs readme refresh lab hooks clean
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: .venv/run ## crate_nb and the command crate-nb, in .venv
 
 reproduce: .venv/run ## every figure, table and verdict, from nothing (SCALE=quick); the report is figures/quick/report.html
 	$(BIN)/crate-nb reproduce --scale $(SCALE)
@@ -23,10 +25,9 @@ docs: .venv/docs ## the book, from notebooks and records, nothing executed; open
 readme: .venv/dev ## README.md from nbs/index.ipynb
 	$(BIN)/python .ci/readme.py > README.md
 
-refresh: .venv/dev ## export the modules and save fresh outputs in all notebooks of the library
+refresh: .venv/dev ## export the modules and save fresh outputs in all notebooks of the library and the guides
 	$(BIN)/nbdev_export
-	$(BIN)/python .ci/refresh.py
-	$(BIN)/nbdev_clean
+	$(BIN)/python .ci/refresh.py; status=$$?; $(BIN)/nbdev_clean; exit $$status
 	$(MAKE) readme
 
 lab: .venv/dev hooks ## JupyterLab with the project's kernel

@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,6 +49,11 @@ def refresh(path: Path) -> Path:
 
 if __name__ == "__main__":
     nbs = ROOT/"nbs"
-    paths = [p for p in [*sorted(nbs.glob("guides/*.ipynb")), *sorted(nbs.glob("[0-9]*.ipynb")), nbs/"index.ipynb"] if not sys.argv[1:] or any(w in str(p.relative_to(ROOT)) for w in sys.argv[1:])]
+    paths = [p for p in [*sorted(nbs.glob("[0-9]*.ipynb")), *sorted(nbs.glob("guides/*.ipynb")), nbs/"index.ipynb"] if not sys.argv[1:] or any(w in str(p.relative_to(ROOT)) for w in sys.argv[1:])]
     with ProcessPoolExecutor(2, max_tasks_per_child=1) as pool:
-        for path in pool.map(refresh, paths): print(f"refreshed  {path.relative_to(ROOT)}", flush=True)
+        for path, done in [(p, pool.submit(refresh, p)) for p in paths]:
+            try: done.result()
+            except CellExecutionError as e:                      # the first notebook that fails ends it: those after it build on its module
+                pool.shutdown(cancel_futures=True)
+                sys.exit(f"{e}\n{path.relative_to(ROOT)} fails and is as it was; those above are refreshed")
+            print(f"refreshed  {path.relative_to(ROOT)}", flush=True)

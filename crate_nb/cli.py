@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['DEFAULT_NOTEBOOKS', 'MORE_DATA', 'run_notebook', 'dry_run', 'reproduce', 'cli', 'reproduce_command', 'train_command',
            'sweep_command', 'measure_command', 'claims_command', 'report_command', 'data_command', 'bench_command',
-           'runs_group', 'runs_list', 'runs_show', 'main']
+           'runs_group', 'runs_list', 'runs_show', 'runs_check', 'main']
 
 # %% ../nbs/14_cli.ipynb #b71d5026
 import json, os, sys, tempfile, time
@@ -222,7 +222,7 @@ def sweep_command(grid, scale, dataset, engine, measured, device, workers, parti
     click.echo(describe(found))
     if (found.state != "done").any(): raise UserError(f"{(found.state != 'done').sum()} of {len(found)} runs are not done; the same command takes them up again")
 
-# %% ../nbs/14_cli.ipynb #80a02efd
+# %% ../nbs/14_cli.ipynb #1d2596bd
 @cli.command("measure")
 @click.argument("id")
 @_scale
@@ -257,9 +257,10 @@ def report_command(scale, dataset):
 @cli.command("data")
 @click.argument("name")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where the official archive lies already.")
-def data_command(name, folder):
+@click.option("--size", type=click.IntRange(1), help="Pixels to which images of several sizes are resized (the shorter side, then the centre).")
+def data_command(name, folder, size):
     "Fetch, verify and describe a data set: digits, cifar10, cifar100, or a folder of parquet."
-    d = load_data(name, folder)
+    d = load_data(name, folder, size)
     for split, x, y in (("train", d.x_train, d.y_train), ("test", d.x_test, d.y_test)):
         per_class = y.bincount(minlength=d.classes)
         click.echo(f"{d.name} {split}: {len(x):,} images of {x.shape[1]} x {x.shape[2]} x {x.shape[3]} (uint8), {d.classes} classes of {per_class.min()} to {per_class.max()} images")
@@ -279,10 +280,10 @@ def bench_command(names, device, threads):
         for name in bar: bar.set_postfix_str(name); run_notebook(project_root()/"nbs"/"bench"/f"{BENCHES[name]}.ipynb", dict(p), folder/"notebooks"/p.engine.device.type)
     click.echo(f"\nresults: {os.path.relpath(folder)}")
 
-# %% ../nbs/14_cli.ipynb #90e9c767
+# %% ../nbs/14_cli.ipynb #e63e5f8b
 @cli.group("runs", cls=click.Group)
 def runs_group():
-    "List and show the records of a scale."
+    "List, show and check the records of a scale."
 
 @runs_group.command("list")
 @_scale
@@ -301,6 +302,23 @@ def runs_show(id, scale):
     record = _record(id, scale)
     click.echo(json.dumps(record.model_dump(mode="json", exclude={"probe", "history"}), indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
+
+@runs_group.command("check")
+@click.argument("id")
+@_scale
+@_dataset
+@_device
+def runs_check(id, scale, dataset, device):
+    "Train the run of the record ID again, apart from it, and compare the two."
+    p, record = PaperParameters(scale=scale, dataset=dataset, device=device), _record(id, scale)
+    with tempfile.TemporaryDirectory() as folder: again = train(record.config, scale, p.folder, device, record.provenance["threads"], root=Path(folder)/"data"/"runs")
+    def science(r): return {k: v for k, v in r.science().items() if k != "measures"}
+    keys = ("data_digest", "package", "torch", "device", "threads", "dtype")
+    other = [f"{k} {record.provenance.get(k)} then, {again.provenance.get(k)} now" for k in keys if record.provenance.get(k) != again.provenance.get(k)]
+    if science(again) == science(record): return click.echo(f"the same, bit for bit: history, probes and final metrics of {record.id}" + (f" (although {'; '.join(other)})" if other else ""))
+    click.echo(pd.DataFrame([{"metric": k, "record": v, "again": again.final.get(k), "difference": f"{again.final[k] - v:+.4g}" if type(v) in (int, float) and type(again.final.get(k)) in (int, float) else ""} for k, v in record.final.items()]).to_string(index=False))
+    if not other: raise UserError(f"{record.id} is not what its configuration gives on this machine, with the same code, torch and chip; it was edited, or made by changed code ({record.provenance.get('commit')})")
+    click.echo(f"not the same; what may explain it: {'; '.join(other)}")
 
 # %% ../nbs/14_cli.ipynb #dfa01730
 def main(args: Sequence[str] | None = None):  # the words after `crate-nb`; None: those of this process

@@ -33,12 +33,18 @@ def met(table: pd.DataFrame,  # as `model_table` makes it
     measures = [m for m in MEASURES if m in table]
     return table[table.criterion_met.astype(bool) & table[measures].notna().all(axis=1)]
 
-# %% ../nbs/10_correlation.ipynb #7bfbe77f
+# %% ../nbs/10_correlation.ipynb #6b9cc7fc
+def _numbers(x: Sequence[float]) -> np.ndarray:
+    x = np.asarray(x, float)
+    if (absent := np.isnan(x).sum()): raise UserError(f"{absent} of {len(x)} values are not there (None or nan); leave those models out, as correlation.met does")
+    return x
+
 def kendall(measure: Sequence[float],  # one value per model
             gap: Sequence[float],      # of the same models, in the same order
             ) -> float:                # -1 to 1
-    "Kendall's tau-b; 0 where one of the two is constant; a `UserError` for fewer than two models."
+    "Kendall's tau-b; 0 where one of the two is constant; a `UserError` for fewer than two models, or a value that is not there."
     if len(measure) < 2: raise UserError("Kendall's tau of fewer than two models")
+    measure, gap = _numbers(measure), _numbers(gap)
     if np.ptp(measure) == 0 or np.ptp(gap) == 0: return 0.0
     return float(stats.kendalltau(measure, gap, variant="b").statistic)
 
@@ -72,9 +78,9 @@ def correlations(table: pd.DataFrame,   # one row per model: the axes, the measu
         rows[m] = psi | dict(psi=float(np.mean(list(psi.values()))), tau=kendall(table[m], table.gap))
     return pd.DataFrame(rows).T
 
-# %% ../nbs/10_correlation.ipynb #00e06e6e
+# %% ../nbs/10_correlation.ipynb #c58ade7e
 def _signs(x: Sequence[float]) -> np.ndarray:  # (n, n)
-    x = np.asarray(x, float)
+    x = _numbers(x)
     return np.sign(x[:, None] - x[None])
 
 def bootstrap_weights(n: int,             # models

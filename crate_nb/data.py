@@ -148,7 +148,7 @@ def read_archive(path: Path,  # the file; its checksum is not verified here
     k = len(a.train)
     return tuple(torch.cat([p[i] for p in part]) for part in (parts[:k], parts[k:]) for i in (0, 1))
 
-# %% ../nbs/05_data.ipynb #581f0d18
+# %% ../nbs/05_data.ipynb #58ea66dd
 def _column(names: list[str], allowed: tuple[str, ...], path: Path) -> str:
     found = next((a for a in allowed if a in names), None)
     if not found: raise UserError(f"{path} has no column {' or '.join(allowed)}; its columns are {', '.join(names)}")
@@ -167,7 +167,8 @@ def _fit(image: np.ndarray, size: int) -> np.ndarray:  # (3, size, size)
 def _stack(images: list[np.ndarray], where: Path, size: int | None) -> Tensor:  # (n, 3, H, W)
     "Images of one size as they are; of several sizes, all resized to `size`."
     if len(shapes := {i.shape for i in images}) > 1:
-        if not size: raise UserError(f"{where} holds images of {len(shapes)} sizes; say to which one they shall be resized: load_data(..., size=...), or image_size in a run")
+        (_, h, w), (_, most_h, most_w) = (np.array(list(shapes)).min(0), np.array(list(shapes)).max(0))
+        if not size: raise UserError(f"{where} holds images of {len(shapes)} sizes, {h} to {most_h} pixels high and {w} to {most_w} wide; say to which one they shall be resized: load_data(..., size=...), crate-nb data --size, or image_size in a run")
         images = [_fit(i, size) for i in images]
     return torch.from_numpy(np.stack(images))
 
@@ -182,8 +183,12 @@ def read_parquet(path: Path  # columns `img` or `image`, and `label`, `fine_labe
             label = _column(names, ("label", "fine_label", "labels"), path)
             for batch in file.iter_batches(columns=[image, label]):
                 for row in batch.to_pylist():
-                    try: images.append(_decode(row[image]["bytes"])); labels.append(int(row[label]))
-                    except Exception as e: raise UserError(f"{path}: row {len(labels)} is no labelled image ({type(e).__name__}); the file is damaged") from e
+                    at = f"{path}: row {len(labels)} is no labelled image;"
+                    if isinstance(row[label], bool) or not isinstance(row[label], int): raise UserError(f"{at} column {label} holds {row[label]!r}, write a class number 0, 1, ...")
+                    data = row[image].get("bytes") if isinstance(row[image], dict) else None
+                    if not data: raise UserError(f"{at} column {image} is to hold {{'bytes': an encoded image}}, as the library datasets stores it")
+                    try: images.append(_decode(data)); labels.append(row[label])
+                    except Exception as e: raise UserError(f"{at} the bytes in column {image} are no PNG or JPEG ({type(e).__name__}), or damaged") from e
     except (pa.ArrowException, OSError) as e: raise UserError(f"{path} can't be read as parquet ({str(e).splitlines()[0]}); it is truncated or damaged, fetch it again") from e
     if not images: raise UserError(f"{path} holds no rows")
     return images, labels
@@ -209,7 +214,7 @@ def read_folder(folder: Path,            # see `parquet_files`
     both = _stack([*splits[0][0], *splits[1][0]], folder, size)
     n = len(splits[0][0])
     out = [both[:n], torch.tensor(splits[0][1]), both[n:], torch.tensor(splits[1][1])]
-    if out[1].min() < 0 or out[3].min() < 0 or out[3].max() > out[1].max(): raise UserError(f"{folder}: labels must be 0, 1, ... and every test label must occur in training; are the files of one data set?")
+    if out[1].min() < 0 or not set(splits[1][1]) <= set(splits[0][1]): raise UserError(f"{folder}: labels must be 0, 1, ... and every test label must occur in training; are the files of one data set?")
     return tuple(out)
 
 # %% ../nbs/05_data.ipynb #cbda66d9
@@ -254,7 +259,7 @@ def load_data(spec: str,                        # `digits`, `cifar10`, `cifar100
 
 def _as_data(name, parts, classes=None): return ImageData(name, classes or int(parts[1].max()) + 1, *parts, digest=_digest(*parts))
 
-# %% ../nbs/05_data.ipynb #df87eaa0
+# %% ../nbs/05_data.ipynb #5f0b85c6
 STATISTICS = {3: ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), 1: ((0.5,), (0.5,))}  # channels -> mean, standard deviation, of pixels in [0, 1]
 
 @lru_cache
@@ -263,7 +268,8 @@ def _statistics(channels: int, device: torch.device) -> tuple[Tensor, Tensor]:
 
 def normalise(x: Tensor     # uint8 (B, C, H, W), C is 1 or 3
               ) -> Tensor:  # float32, same shape
-    "Pixels 0 to 255 to standardised float32, on the device of `x`; a `UserError` unless there are 1 or 3 channels."
+    "Pixels 0 to 255 to standardised float32, on the device of `x`; a `UserError` unless they are uint8 with 1 or 3 channels."
+    if x.dtype != torch.uint8: raise UserError(f"pixels of {x.dtype}; normalise takes uint8, 0 to 255 (of floats from 0 to 1: (255*x).round().to(torch.uint8))")
     if x.shape[1] not in STATISTICS: raise UserError(f"images with {x.shape[1]} channels; allowed: 1 (grey) or 3 (colour)")
     mean, std = _statistics(x.shape[1], x.device)
     return (x.float()/255 - mean)/std

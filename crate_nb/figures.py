@@ -284,7 +284,7 @@ def write_report(scale: str,                 # a row of `runs.SCALES`
                                                                          tally=", ".join(f"{counts[v]} {v}" for v in _MARKS if v in counts) + ".")
     return write_atomic(folder/"report.html", page)
 
-# %% ../nbs/13_figures.ipynb #8ff5c104
+# %% ../nbs/13_figures.ipynb #20858973
 _FORM = """<!-- made by `crate-nb report` from records {{ digest }} -->
 
 # Reproducibility report
@@ -401,14 +401,13 @@ def _claim_rows(evidence: Evidence) -> tuple[list[dict], dict[frozenset[str], st
                          checks=shown and f"eps {c.epses[0]:g}{unit}:\n\n" + _md(shown), traced=traced, set=sets.get(used, ""), redo=f"crate-nb reproduce --scale {evidence.scale}" + (f" --dataset {evidence.dataset}" if evidence.dataset != dataset_label(evidence.scale) else "") + f" --only {_REDO[c.id.split('-')[0][:4]]}"))
     return rows, sets
 
-def _spent(records: Sequence[Record]) -> float: return sum(r.provenance["seconds"] + r.provenance.get("measure_seconds", 0) for r in records)
 
 def _compute(records: Sequence[Record], sets: dict[frozenset[str], str]) -> list[dict]:
     "Runs, hours and hardware, by set and in all."
     def row(name, rs):
         p = pd.DataFrame([r.provenance for r in rs])
         def each(column): return "; ".join(map(str, p[column].dropna().unique()))
-        return {"records": name, "runs": len(rs), "epochs": sum(r.final["epochs"] for r in rs), "hours": f"{_spent(rs)/3600:.2f}", "hardware": each("device"), "threads": each("threads"), "precision": each("dtype"), "torch": each("torch"), "until": max(p.utc)[:10]}
+        return {"records": name, "runs": len(rs), "epochs": sum(r.final["epochs"] for r in rs), "hours": f"{sum(r.seconds for r in rs)/3600:.2f}", "hardware": each("device"), "threads": each("threads"), "precision": each("dtype"), "torch": each("torch"), "until": max(p.utc)[:10]}
     return [row(name, [r for r in records if r.id in ids]) for ids, name in sets.items()] + ([row("all", records)] if records else [])
 
 def _open_questions() -> list[str]:
@@ -419,7 +418,7 @@ def _open_questions() -> list[str]:
         rows.append(f"`data/paper/{name}.csv`: its decimals are those of {found['models']} models, of {found['of']} in the grid; {len(cells)} cells do not fit (" + ", ".join(f"{n} {k}" for k, n in cells.kind.value_counts().items()) + "), as `crate-nb reproduce --only audit` shows")
     return rows
 
-# %% ../nbs/13_figures.ipynb #9a8385f6
+# %% ../nbs/13_figures.ipynb #ba771a2c
 def write_reproducibility(scale: str,                 # a row of `runs.SCALES`
                           dataset: str | None = None,  # a data set's name or folder, or a label that records carry; None: that of the scale
                           ) -> Path:                  # figures/<scale>/reproducibility.md, with the data set's label unless it is the scale's own
@@ -441,10 +440,10 @@ def write_reproducibility(scale: str,                 # a row of `runs.SCALES`
     chips = "; ".join(sorted({r.provenance["device"] for r in records}))
     data = [f"`{label}`: {_values([r.config for r in rs], 'train_size')} training and {_values([r.config for r in rs], 'test_size')} test images (none: all), digest {', '.join(sorted({r.provenance.get('data_digest', '?') for r in rs}))}" for label, rs in [(evidence.dataset, records)] if rs] or ["no record"]
     table = [{"id": f"[{r.id}](../../data/runs/{scale}/{r.id}/record.json)", "sets": " ".join(n for ids, n in sets.items() if r.id in ids), "variant": r.config.variant, "training": training_name(r.config), "width": r.config.dim, "batch": r.config.batch_size, "lr": f"{r.config.lr:g}", "dropout": f"{r.config.dropout:g}",
-              "seed": r.config.seed, "epochs": r.final["epochs"], "test accuracy (%)": f"{r.final['test_accuracy']:.2f}", "training loss (nats)": f"{r.final['train_loss']:.4f}", "test loss (nats)": f"{r.final['test_loss']:.4f}", "SRR measure": f"{r.measures['values']['SRR']:.1f}" if r.measures and r.measures["values"].get("SRR") is not None else "", "hours": f"{_spent([r])/3600:.3f}"} for r in records]
+              "seed": r.config.seed, "epochs": r.final["epochs"], "test accuracy (%)": f"{r.final['test_accuracy']:.2f}", "training loss (nats)": f"{r.final['train_loss']:.4f}", "test loss (nats)": f"{r.final['test_loss']:.4f}", "SRR measure": f"{r.measures['values']['SRR']:.1f}" if r.measures and r.measures["values"].get("SRR") is not None else "", "hours": f"{r.seconds/3600:.3f}"} for r in records]
     models = [{"model": v.paper, "output map": ("minus " if v.sign < 0 else "") + v.output, "trained parameters": "; ".join(sorted({f"{r.final['parameters']:,}" for r in records if r.config.variant == name})) or "not run"} for name, v in VARIANTS.items() if v.paper]
     text = jinja2.Environment(trim_blocks=True).from_string(_FORM).render(
-        scale=scale, label=evidence.dataset, version=__version__, digest=evidence.store.digest(), records=records, claims=claims, ids=", ".join(f"`{c['id']}`" for c in claims), hours=duration(_spent(records)) if records else "", chips=chips,
+        scale=scale, label=evidence.dataset, version=__version__, digest=evidence.store.digest(), records=records, claims=claims, ids=", ".join(f"`{c['id']}`" for c in claims), hours=duration(sum(r.seconds for r in records)) if records else "", chips=chips,
         tally=", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts), toys=sum(c["toy"] for c in claims), variants=_md(models), data=data, settings=_md(settings), compute=_md(_compute(records, sets)),
         results=_md([{"claim": f"[{c['id']}](#{c['id']}-{c['verdict'].replace(' ', '-')})", "verdict": f"**{c['verdict']}**", "measured": c["measured"], "n": c["n"], "paper": c["paper"], "records": c["set"]} for c in claims]),
         differs=_md(differs), against="; ".join(f"`{c['id']}` ({c['verdict']}: {c['measured']})" for c in claims if c["verdict"] == "contradicted") or "none", opens=_open_questions(), table=_md(table))

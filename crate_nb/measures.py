@@ -343,13 +343,16 @@ MEASURES |= {
     "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[(s.srr.eps == s.settings.eps[0]) & (s.srr.layernorm == s.settings.srr_layernorm)].srr.mean(skipna=False))),
 }
 
-# %% ../nbs/09_measures.ipynb #6f2227ec
+# %% ../nbs/09_measures.ipynb #d9fbf639
 def _finite(x: float) -> float | None: return float(x) if math.isfinite(x) else None
 
 def measures_of(s: Subject,  # the model, its images and the settings
                 ) -> dict:   # settings, values (measure -> number), margin, sigma, srr (column -> values)
-    "All measures of a model, and what they come from; None where one is not defined."
-    values = {name: _finite(m.of(s)) for name, m in MEASURES.items()}
+    "All measures of a model, and what they come from; None where one is not defined. A `UserError` names a measure that fails."
+    values = {}
+    for name, m in MEASURES.items():
+        try: values[name] = _finite(m.of(s))
+        except Exception as e: raise UserError(f"the measure {name!r} fails: {type(e).__name__}: {e}; it is to give a number, nan where it is not defined") from e
     terms = {k: [_finite(v) for v in s.srr[k]] for k in ("eps", "layer", "rate", "subspace_rate", *SPARSITY)} | dict(layernorm=s.srr.layernorm.tolist())
     settings = s.settings.model_dump(mode="json") | dict(images=min(s.settings.images, len(s.x)), srr_images=min(s.settings.srr_images, len(s.x)))
     return dict(settings=settings, values=values, margin=_finite(s.margin), sigma=_finite(s.sigma), srr=terms)
@@ -362,7 +365,7 @@ def subject_of(record: Record,                  # of a run that was trained on t
                ) -> Subject:
     "The trained model of a record, ready to be measured; a `UserError` if its weights or its images are not there, or the images are others."
     images, dev = data_for(record.config, data), pick_device(device)
-    check_same_images(Store(scale), images)
+    check_same_images(Store(scale), images, record.config)
     model, initial = trained_model(record, scale).to(dev), build_model(record.config, images.channels, images.classes).to(dev)
     return Subject(model, initial, images.x_train.to(dev), images.y_train.to(dev), settings)
 
@@ -381,6 +384,7 @@ def measure(record: Record,                  # of a run that was trained on this
     "The record with its measures, computed from the weights on this machine; stored if the settings are those of the study, so that no two records of a scale are measured differently. A `UserError` as for `subject_of`."
     start = time.monotonic()
     with Store(scale).lock(record.id): found = measures_of(subject_of(record, scale, data, device, settings))
+    if settings == MeasureSettings(): found["values"] = {k: v for k, v in record.measures.get("values", {}).items() if k not in MEASURES} | found["values"]   # those of other processes are kept
     provenance = record.provenance | dict(measure_seconds=round(time.monotonic() - start, 1))
     record = record.model_copy(update=dict(measures=found, provenance=provenance))
     return Store(scale).put(record) if settings == MeasureSettings() else record
@@ -388,8 +392,8 @@ def measure(record: Record,                  # of a run that was trained on this
 def train_and_measure(config: RunConfig,               # what is trained
                       scale: str = "quick",            # whose records it joins
                       data: str | Path | None = None,  # the folder of the data set, where its label is not a known name
-                      device: str = "auto",            # where it is trained and measured, as for `train`
-                      **kw,                            # as for `train`
+                      device: str = "auto",            # where it is trained and measured, as for `training.train`
+                      **kw,                            # as for `training.train`
                       ) -> Record:
     "The record of `config` with its measures: the stored one, or what is missing of it; `Paused` if the deadline passes before it is measured."
     record = train(config, scale, data, device, **kw)

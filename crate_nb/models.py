@@ -14,7 +14,7 @@ from torch import Tensor
 from .core import UserError, check_choice
 from .operators import ista, mssa
 
-# %% ../nbs/03_models.ipynb #4d1504e8
+# %% ../nbs/03_models.ipynb #c3c7331d
 def _learned(dim: int) -> dict[str, Tensor]:
     "W and b as in `nn.Linear`, trained."
     linear = nn.Linear(dim, dim)
@@ -29,8 +29,11 @@ class Variant:
     "One member of the family: an output map, a sign, and the tensors that the map needs."
     output: str                    # a row of `operators.OUTPUT_MAPS`
     sign: int = 1                  # of the MSSA term: Z + out(...) or Z - out(...)
-    tensors: Callable[[int], dict[str, Tensor]] = lambda dim: {}  # dim -> the map's `weight` and `bias`: nn.Parameter (trained) or Tensor (a buffer)
+    tensors: Callable[[int], dict[str, Tensor]] = lambda dim: {}  # dim -> the map's `weight` and `bias`, or one of them: nn.Parameter (trained) or Tensor (a buffer)
     paper: str = ""                # its name in the paper
+
+    def __post_init__(self):
+        if self.sign not in (1, -1): raise UserError(f"a variant's sign is {self.sign!r}; allowed: 1 (Z + out), -1 (Z - out)")
 
 VARIANTS: dict[str, Variant] = {                                 # name -> variant; a new one is a new row
     "crate-c":        Variant("subspace", paper="CRATE-C"),
@@ -41,7 +44,7 @@ VARIANTS: dict[str, Variant] = {                                 # name -> varia
     "crate-identity": Variant("identity", paper="CRATE-Identity"),
 }
 
-# %% ../nbs/03_models.ipynb #45b80c7d
+# %% ../nbs/03_models.ipynb #ad9fca30
 class Layer(nn.Module):
     "Z -> ISTA(LN(Z +- out(SSA(LN Z)))), eqs. 2 and 3; `eta` and `lam` are ISTA's step size and l1 weight."
     def __init__(self, variant: Variant,   # the row itself, not its name
@@ -57,7 +60,7 @@ class Layer(nn.Module):
         self.D = nn.Parameter(nn.init.kaiming_uniform_(torch.empty(dim, dim)))
         self.weight = self.bias = None
         for name, t in variant.tensors(dim).items():
-            delattr(self, name) if name in ("weight", "bias") else None
+            delattr(self, check_choice("tensor of a variant", name, ("weight", "bias")))   # what an output map is given
             self.register_parameter(name, t) if isinstance(t, nn.Parameter) else self.register_buffer(name, t)
 
     @property
@@ -206,7 +209,7 @@ def check_variant(name: str):  # a row of `VARIANTS`; its output map is in `oper
     copy = CRATE(**model.config); copy.load_state_dict(model.state_dict())
     torch.testing.assert_close(copy(x), logits, msg=f"{name}: its checkpoint does not hold all of it")
 
-# %% ../nbs/03_models.ipynb #160b0036
+# %% ../nbs/03_models.ipynb #343f7b49
 _OFFICIAL = {"cls_token": "cls_token", "pos_embedding": "positions", "to_patch_embedding.1.": "embed.0.", "to_patch_embedding.2.": "embed.1.",
              "to_patch_embedding.3.": "embed.2.", "mlp_head.": "head."}
 _OFFICIAL_LAYER = {"0.norm.": "norm_mssa.", "0.fn.qkv.weight": "U", "0.fn.to_out.0.": "", "1.norm.": "norm_ista.", "1.fn.weight": "D"}
@@ -219,14 +222,23 @@ def _official_name(key: str) -> str | None:
         table, prefix = _OFFICIAL_LAYER, f"layers.{index}."
     return next((prefix + ours + rest.removeprefix(theirs) for theirs, ours in table.items() if rest.startswith(theirs)), None)
 
-def load_official(state: Mapping[str, Tensor],   # a state dict of the official code, plain or inside `state_dict`, perhaps with `module.`
+def _official_key(name: str) -> str:
+    "The official key of our name."
+    table, prefix, rest = _OFFICIAL, "", name
+    if name.startswith("layers."):
+        _, index, rest = name.split(".", 2)
+        table, prefix = dict(sorted(_OFFICIAL_LAYER.items(), key=lambda kv: kv[1] == "")), f"transformer.layers.{index}."   # "" fits all, so it is tried last
+    return prefix + next(theirs + rest.removeprefix(ours) for theirs, ours in table.items() if rest.startswith(ours))
+
+def load_official(state: Mapping[str, Tensor],   # a state dict of the official code, plain or inside `state_dict` or `model`, perhaps with `module.` or `_orig_mod.`
                   heads: int | None = None,      # K; the shapes do not tell it, so it is that of the official size unless given
                   channels: int = 3,             # of the images; the shapes tell only channels x patch_size^2
                   **kw,                          # `eta`, `lam`, `dropout` as for `CRATE`
                   ) -> CRATE:                    # `crate`, or `crate-identity` where there is no output matrix
     "A `CRATE` with the weights of an official checkpoint; a `UserError` if a tensor is missing, unknown or of another shape."
-    state = state.get("state_dict", state)
-    state = {k.removeprefix("module."): v for k, v in state.items()}
+    if not isinstance(state, Mapping): raise UserError(f"an official checkpoint is a dict of tensors, this is a {type(state).__name__}; give what torch.load(path, map_location='cpu', weights_only=True) returns")
+    state = state.get("state_dict", state.get("model", state))
+    state = {k.removeprefix("module.").removeprefix("_orig_mod."): v for k, v in state.items()}
     names = {k: _official_name(k) for k in state}
     if unknown := [k for k, ours in names.items() if ours is None]: raise UserError(f"not a checkpoint of the official CRATE: unknown key {unknown[0]!r} (of {len(unknown)})")
     ours = {names[k]: v for k, v in state.items()}
@@ -238,6 +250,7 @@ def load_official(state: Mapping[str, Tensor],   # a state dict of the official 
     side = round((ours["positions"].shape[1] - 1)**0.5)
     model = CRATE("crate" if "layers.0.weight" in ours else "crate-identity", image_size=side*patch, patch_size=patch, channels=channels,
                   num_classes=len(ours["head.1.weight"]), dim=dim, depth=1 + max(int(k.split(".")[1]) for k in ours if k.startswith("layers.")), heads=heads, **kw)
+    if absent := [k for k in model.state_dict() if k not in ours]: raise UserError(f"an incomplete checkpoint of the official CRATE: no tensor {_official_key(absent[0])!r} (of {len(absent)})")
     load_weights(model, ours)
     return model
 

@@ -44,14 +44,15 @@ def rule_step(z: Tensor,          # tokens (..., N, d)
     step = RULES[check_choice("rule", rule, RULES)](v, p/(n*check_eps(eps)**2))
     return step.transpose(-3, -2).flatten(-2) @ pack(u).mT       # (..., N, K p) @ (K p, d)
 
-# %% ../nbs/02_operators.ipynb #70b5fff8
+# %% ../nbs/02_operators.ipynb #ea792026
 def orthonormal_subspaces(k: int,            # K, the number of subspaces of R^d
                           d: int,            # width of the tokens
                           p: int,            # dimension of each, at most d
                           g: torch.Generator,  # of the CPU; moved on by the draw
                           dtype: torch.dtype = torch.float64,  # of the bases
                           ) -> Tensor:       # (K, d, p)
-    "K random orthonormal bases; mutually orthogonal where K p <= d."
+    "K random orthonormal bases; mutually orthogonal where K p <= d. A `UserError` if p > d."
+    if p > d: raise UserError(f"no {p} orthonormal vectors in {d} dimensions; give p at most d")
     if k*p <= d: return torch.linalg.qr(torch.randn(d, k*p, generator=g, dtype=dtype))[0].unflatten(1, (k, p)).transpose(0, 1).contiguous()
     return torch.linalg.qr(torch.randn(k, d, p, generator=g, dtype=dtype))[0]
 

@@ -6,13 +6,14 @@
 __all__ = ['half_logdet_gram', 'check_eps', 'coding_rate', 'pack', 'project', 'subspace_coding_rate', 'projected_coding_rate',
            'taylor_terms']
 
-# %% ../nbs/01_rates.ipynb #e283c672
+# %% ../nbs/01_rates.ipynb #ebf80630
 from collections.abc import Sequence
+from numbers import Real
 import torch
 from torch import Tensor
 from .core import UserError, full_precision
 
-# %% ../nbs/01_rates.ipynb #4ed18a31
+# %% ../nbs/01_rates.ipynb #90028186
 def _gram(a: Tensor) -> Tensor:
     "A A^T; on a CPU without its lower left quarter, which Cholesky does not read, where that is worth two calls."
     n, half = a.shape[-2], a.shape[-2]//2
@@ -71,21 +72,21 @@ def half_logdet_gram(a: Tensor,        # (..., n, m) any matrix; computed in flo
                      alpha: float | Sequence[float],  # one factor (> 0), or E of them, which share the Gram matrix
                      ) -> Tensor:      # (...) nats; (E, ...) for E values of alpha
     "1/2 logdet(I + alpha A^T A), by Cholesky of the smaller of A^T A and A A^T; a `UserError` if A is not finite or too large (NaN if differentiated off the CPU)."
-    alphas = (alpha,) if isinstance(alpha, (int, float)) else tuple(alpha)
+    alphas = (float(alpha),) if isinstance(alpha, Real) else tuple(map(float, alpha))
     with full_precision(a.device):                               # contiguous: products of the K views of one matrix would copy them again and again
         value = _HalfLogdet.apply(a.to(torch.promote_types(a.dtype, torch.float32)).contiguous(), alphas, a.device.type == "cpu" or not (a.requires_grad and torch.is_grad_enabled()))
-    return value[0] if isinstance(alpha, (int, float)) else value
+    return value[0] if isinstance(alpha, Real) else value
 
-# %% ../nbs/01_rates.ipynb #b3b40692
+# %% ../nbs/01_rates.ipynb #fc4abee5
 def check_eps(eps: float,       # a distortion; 0, less and NaN are refused
-              ) -> float:       # the same
+              ) -> float:       # the same, of NumPy's numbers as Python's
     "Return `eps` if it is a distortion (> 0), else raise a `UserError`."
     if not eps > 0: raise UserError(f"eps is {eps}; a distortion is a number above 0, such as 0.5")
-    return eps
+    return float(eps)
 
 def _alpha(n: int, m: int, eps: float | Sequence[float]) -> float | tuple[float, ...]:
     "m/(N eps^2), for one distortion or for each of several."
-    return m/(n*check_eps(eps)**2) if isinstance(eps, (int, float)) else tuple(m/(n*check_eps(e)**2) for e in eps)
+    return m/(n*check_eps(eps)**2) if isinstance(eps, Real) else tuple(m/(n*check_eps(e)**2) for e in eps)
 
 def coding_rate(z: Tensor,          # tokens (..., N, d)
                 eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
@@ -93,7 +94,7 @@ def coding_rate(z: Tensor,          # tokens (..., N, d)
     "R(Z) = 1/2 logdet(I + d/(N eps^2) Z^T Z): nats to describe all tokens up to distortion `eps` (Yu et al. 2020, eq. 1); a `UserError` as for `check_eps` and `half_logdet_gram`."
     return half_logdet_gram(z, _alpha(*z.shape[-2:], eps))
 
-# %% ../nbs/01_rates.ipynb #b02f10ce
+# %% ../nbs/01_rates.ipynb #bd96dfa0
 def pack(u: Tensor,               # (..., K, d, p) subspaces
          ) -> Tensor:             # (..., d, K p), [U_1 ... U_K]
     "The K bases side by side; a view where `u` is a view of one weight matrix."
@@ -103,6 +104,7 @@ def project(z: Tensor,            # tokens (..., N, d)
             u: Tensor,            # subspaces (K, d, p), or (..., K, d, p) for each sample
             ) -> Tensor:          # coordinates V_k = Z U_k, (..., K, N, p)
     "The coordinates of all tokens in all subspaces; a `UserError` if their widths differ."
+    if u.ndim < 3 or z.ndim < 2: raise UserError(f"tokens of shape {tuple(z.shape)} and subspaces of shape {tuple(u.shape)}; z is (..., N, d) and u is (K, d, p)")
     if z.shape[-1] != u.shape[-2]: raise UserError(f"tokens of width {z.shape[-1]} and subspaces of width {u.shape[-2]}; z is (..., N, d) and u is (K, d, p) with the same d")
     v = z @ pack(u)                                              # (..., N, K p)
     return v.unflatten(-1, (u.shape[-3], u.shape[-1])).transpose(-3, -2)

@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['Positive', 'ORIGINS', 'SCHEMA', 'SCALES', 'REGULARISED', 'FOUR', 'CORRELATION', 'EXPERIMENTS', 'GRIDS', 'one_line',
-           'Strict', 'RunConfig', 'Record', 'read_record', 'Busy', 'training_name', 'Store', 'dataset_label',
-           'scale_config', 'Grid', 'read_grid', 'plan', 'queue']
+           'Strict', 'RunConfig', 'Record', 'Unregistered', 'read_record', 'Busy', 'training_name', 'Store',
+           'dataset_label', 'scale_config', 'Grid', 'read_grid', 'plan', 'queue']
 
-# %% ../nbs/07_runs.ipynb #3358d3e3
-import fcntl, hashlib, itertools, json, os, time, tomllib
+# %% ../nbs/07_runs.ipynb #19701e12
+import fcntl, hashlib, itertools, json, logging, os, time, tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 import pandas as pd, pydantic
@@ -127,7 +128,7 @@ ORIGINS: dict[str, tuple[str, str]] = {                          # field -> who 
     "seed": ("chosen", "the paper gives no number of seeds"),
 }
 
-# %% ../nbs/07_runs.ipynb #70b43f95
+# %% ../nbs/07_runs.ipynb #77ab2d6b
 SCHEMA = 2                                                       # of records; raised when their layout changes
 
 class Record(pydantic.BaseModel):
@@ -150,24 +151,41 @@ class Record(pydantic.BaseModel):
         "One row per epoch."
         return pd.DataFrame(self.history)
 
+    @property
+    def seconds(self) -> float:              # wall time, wherever it was
+        "What it took to train and to measure."
+        return self.provenance["seconds"] + self.provenance.get("measure_seconds", 0)
+
     def science(self) -> dict[str, Any]:
         "The record without what may differ between two runs of one configuration: when, where and how fast."
         return self.model_dump(mode="json", exclude={"provenance"})
 
+class Unregistered(UserError):
+    "A record of a variant that this process does not know."
+    def __init__(self, path: Path,     # of the record
+                 variant: str):        # its variant
+        self.variant = variant
+        super().__init__(f"record {path} is of the variant {variant!r}, which is not registered here; add its row to models.VARIANTS before records are read")
+
 def read_record(path: Path  # a `record.json`
                 ) -> Record:
-    "The record in a file; a `UserError` that names the file if it is unreadable, damaged, edited or of a newer schema."
+    "The record in a file; a `UserError` that names the file if it is unreadable, damaged, edited or of a newer schema; `Unregistered` if its variant is not in `models.VARIANTS`."
     try: raw = json.loads(path.read_text())
     except OSError as e: raise UserError(f"can't read record {path}: {e.strerror}") from e
     except ValueError as e: raise UserError(f"record {path} is damaged ({e}); delete its folder and train it again") from e
     found = raw.get("schema_version") if isinstance(raw, dict) else None
     if isinstance(found, int) and found > SCHEMA: raise UserError(f"record {path} has schema {found}, this version of crate_nb reads up to {SCHEMA}; upgrade crate_nb")
+    config = raw.get("config") if isinstance(raw, dict) else None
+    if isinstance(config, dict) and isinstance(v := config.get("variant"), str) and v not in VARIANTS: raise Unregistered(path, v)
     try: record = Record.model_validate_json(path.read_bytes())
     except pydantic.ValidationError as e: raise UserError(f"record {path} is damaged ({one_line(e, 'field')}); delete its folder and train it again") from None
     if record.id != record.config.id: raise UserError(f"record {path} says id {record.id}, but its configuration has id {record.config.id}; it was edited, delete its folder and train it again")
+    if path.name == "record.json" and path.parent.name != record.id: raise UserError(f"record {path} says id {record.id}, but lies in another run's folder; it was copied, delete it")
+    for k in ("train_accuracy", "test_accuracy"):
+        if k in record.final and not (type(record.final[k]) in (int, float) and 0 <= record.final[k] <= 100): raise UserError(f"record {path} says {k} {record.final[k]!r}, a share of 0 to 100 %; it was edited, delete its folder and train it again")
     return record
 
-# %% ../nbs/07_runs.ipynb #df5d3b94
+# %% ../nbs/07_runs.ipynb #b5e03871
 class Busy(UserError):
     "Another process trains this run."
 
@@ -181,8 +199,12 @@ def training_name(config: RunConfig  # its `srr_layer` alone decides
 def _row(r: Record) -> dict[str, Any]:
     return dict(id=r.id, training=training_name(r.config)) | r.config.model_dump(mode="json") | r.final | {k: r.provenance.get(k) for k in ("device", "utc", "seconds", "data_digest")}
 
+@lru_cache
+def _left_out(scale: str, variants: tuple[str, ...]):            # said once
+    logging.getLogger("crate_nb").warning("records of scale %s are left out: %s %s not registered in models.VARIANTS", scale, ", ".join(variants), "is" if len(variants) == 1 else "are")
+
 class Store:
-    "The records of one scale; iterating reads them all, in the order of their ids."
+    "The records of one scale; iterating reads them all, in the order of their ids, but for those of variants that are not registered in this process (it says so once)."
     def __init__(self, scale: str,           # name of the folder below `root`, such as a row of `SCALES`
                  root: Path | None = None):  # default: `data/runs` below `core.home()`
         self.scale, self.root = scale, Path(root or home()/"data"/"runs")/scale
@@ -203,7 +225,12 @@ class Store:
         return self.root.parent.parent/"weights"/self.scale/f"{id}.safetensors"
 
     def __contains__(self, config: RunConfig) -> bool: return self.path(config.id).is_file()
-    def __iter__(self) -> Iterator[Record]: return (read_record(p) for p in sorted(self.root.glob("*/record.json")))
+    def __iter__(self) -> Iterator[Record]:
+        unknown = set()
+        for p in sorted(self.root.glob("*/record.json")):
+            try: yield read_record(p)
+            except Unregistered as e: unknown.add(e.variant)
+        if unknown: _left_out(self.scale, tuple(sorted(unknown)))
 
     def get(self, config: RunConfig | str  # a configuration, or its id
             ) -> Record | None:
@@ -245,20 +272,23 @@ class Store:
             except OSError: return False
 
     def rows(self) -> list[dict[str, Any]]:
-        "One row per record, sorted by id: configuration, final metrics (`epochs` are those trained), where and when. Rows are kept in `data/cache` with the time and size of their file: only what is new is read."
+        "One row per record that iterating gives, sorted by id: configuration, final metrics (`epochs` are those trained), where and when. Rows are kept in `data/cache` with the time and size of their file: only what is new is read."
         kept = self.root.parent.parent/"cache"/f"records-{self.scale}-{_LAYOUT}.json"
         try: known = json.loads(kept.read_text())
         except (OSError, ValueError): known = {}
-        found = {}
+        found, unknown = {}, set()
         for id, path in sorted((f.name, self.path(f.name)) for f in os.scandir(self.root)) if self.root.is_dir() else ():
             try: stat = os.stat(path)
             except FileNotFoundError: continue
             stamp = [stat.st_mtime_ns, stat.st_size]
-            found[id] = known[id] if id in known and known[id][0] == stamp else [stamp, _row(read_record(path))]
+            try: found[id] = known[id] if id in known and known[id][0] == stamp else [stamp, _row(read_record(path))]
+            except Unregistered as e: unknown.add(e.variant)
         if found != known:
             try: write_atomic(kept, json.dumps(found))
             except UserError: pass                               # a full or read-only disk costs time, not the answer
-        return [row for _, row in found.values()]
+        unknown |= {row["variant"] for _, row in found.values()} - set(VARIANTS)
+        if unknown: _left_out(self.scale, tuple(sorted(unknown)))
+        return [row for _, row in found.values() if row["variant"] in VARIANTS]
 
     def digest(self) -> str:
         "16 hex digits over all records, whole; any that is added, changed or deleted changes it."
@@ -269,7 +299,7 @@ class Store:
         "The rows as a table."
         return pd.DataFrame(self.rows())
 
-# %% ../nbs/07_runs.ipynb #d6167f18
+# %% ../nbs/07_runs.ipynb #a7b1ebab
 _NO_AUGMENTATION = dict(crop=None, flip=False, ra_ops=0)
 SCALES: dict[str, dict[str, Any]] = {                            # name -> fields of RunConfig, and the seeds
     "smoke": dict(dataset="digits", train_size=96, test_size=60, image_size=8, patch_size=2, dim=16, heads=2, batch_size=32, epochs=1, lr=2e-3, probe_epochs=(0, 1), probe_size=32,
@@ -292,8 +322,9 @@ def scale_config(scale: str,                # a row of `SCALES`
                  dataset: str | None = None,  # a data set's name or folder, or a label that records carry; default: that of the scale
                  **changes                  # fields of `RunConfig`, instead of the scale's values
                  ) -> RunConfig:            # all else as the scale has it
-    "The configuration of a scale; a `UserError` if the scale, the data set or a field is not allowed."
+    "The configuration of a scale; with fewer epochs than the scale has, its probe epochs are those that come. A `UserError` if the scale, the data set or a field is not allowed."
     fields = {k: v for k, v in SCALES[check_choice("scale", scale, SCALES)].items() if k != "seeds"}
+    if isinstance(epochs := changes.get("epochs"), int): fields["probe_epochs"] = tuple(e for e in fields.get("probe_epochs", RunConfig.model_fields["probe_epochs"].default) if e <= epochs)
     return RunConfig(**fields | dict(dataset=dataset_label(scale, dataset)) | changes)
 
 # %% ../nbs/07_runs.ipynb #4d8d127d

@@ -34,14 +34,14 @@ def grid_configs(grid: Grid,                # what to change of the scale's conf
     base = scale_config(scale, dataset)
     return [base.but(**row) for row in grid.rows()]
 
-# %% ../nbs/11_sweeps.ipynb #6b3163b9
+# %% ../nbs/11_sweeps.ipynb #3f1d7b03
 def _note(store: Store, id: str) -> Path: return store.work(id)/"failed.txt"
 
 def run_one(config: RunConfig,      # what is trained
             scale: str = "quick",   # whose records it joins
             measured: bool = True,  # compute the complexity measures, too
             wait: float = 2.0,      # seconds between looks at a busy run
-            **kw                    # as for `train`
+            **kw                    # as for `training.train`
             ) -> Record:            # with its measures, if `measured`
     "The record of one run of a sweep; what is missing of it is computed. A failure is noted in the run's work folder and raised; `Paused` at a deadline."
     store = Store(scale)
@@ -64,7 +64,7 @@ def is_complete(record: Record | None,  # None: there is none yet
     "Whether a run of a sweep has nothing left to do."
     return record is not None and (not measured or is_measured(record))
 
-# %% ../nbs/11_sweeps.ipynb #b0f18eaf
+# %% ../nbs/11_sweeps.ipynb #9753e1b6
 def sweep_local(configs: Sequence[RunConfig],      # at least one, all on one data set
                 scale: str,                        # whose records they join
                 data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
@@ -76,7 +76,7 @@ def sweep_local(configs: Sequence[RunConfig],      # at least one, all on one da
     "Compute what is missing of a sweep in worker processes on this machine; a `UserError` if the data are missing or not those of the records."
     store = Store(scale)
     left = [c for c in configs if not is_complete(store.get(c), measured)]
-    check_same_images(store, data_for(configs[0], data))
+    check_same_images(store, data_for(configs[0], data), configs[0])
     return run_all(left, scale, data, device, workers, progress=progress, task=partial(run_one, measured=measured)) if left else {}
 
 # %% ../nbs/11_sweeps.ipynb #8a8e1c55
@@ -118,7 +118,7 @@ def check_slurm(options: SlurmOptions,   # only `partition` and `gpus` are looke
     try: import submitit
     except ImportError: raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'") from None
 
-# %% ../nbs/11_sweeps.ipynb #6bae18d6
+# %% ../nbs/11_sweeps.ipynb #a9c6fa2a
 class _Job:
     "What a job does; it can be sent, and sent again."
     def __init__(self, config: RunConfig, home: Path, **kw): self.config, self.home, self.kw = config, home, kw
@@ -145,7 +145,7 @@ def submit_slurm(configs: Sequence[RunConfig],      # at least one, all on one d
     check_slurm(options, device)
     import submitit
     store = Store(scale)
-    check_same_images(store, data_for(configs[0], data))         # unreadable data fails here; decoded once, for all
+    check_same_images(store, data_for(configs[0], data), configs[0])   # unreadable data fails here; decoded once, for all
     states = sweep_status(configs, scale, measured)
     left = [c for c in configs if states.state[c.id] in ("missing", "failed")]
     if not left: return []
@@ -164,26 +164,30 @@ def submit_slurm(configs: Sequence[RunConfig],      # at least one, all on one d
         write_atomic(_job_file(store, c.id), json.dumps(dict(job=job.job_id, log=str(job.paths.stdout))))
     return sent
 
-# %% ../nbs/11_sweeps.ipynb #510a7dae
+# %% ../nbs/11_sweeps.ipynb #cd85d17f
 STATES = ("done", "running", "queued", "failed", "missing")      # of a run in a sweep
+_UNMEASURED = "trained, not measured"
 
 def _queue() -> dict[str, str]:
     "The jobs in SLURM's queue: id -> state."
     return dict(line.split() for line in _slurm("squeue", "-h", "-r", "-o", "%i %T").splitlines())
 
 def _tail(path: Path, lines: int = 3) -> str:
-    try: return " | ".join([l.strip() for l in path.read_text(errors="replace").splitlines() if l.strip()][-lines:])
+    try: found = [l.strip() for l in path.read_text(errors="replace").splitlines() if l.strip() and not l.startswith("submitit ")]   # its own lines tell nothing of the run
     except OSError: return "it left no log"
+    return " | ".join(found[-lines:]) or "it says nothing"
 
 def _state(config: RunConfig, store: Store, measured: bool, queue: dict[str, str]) -> tuple[str, str]:
     "The state of a run, and what there is to say of it; `queue` is older than its record, so that a job that has just ended is done, not failed."
     job = json.loads(_job_file(store, config.id).read_text()) if _job_file(store, config.id).is_file() else None
     slurm = queue.get(job["job"]) if job else None
-    if is_complete(store.get(config), measured): return "done", ""
+    record = store.get(config)
+    if is_complete(record, measured): return "done", ""
     if store.busy(config.id) or slurm in ("RUNNING", "COMPLETING"): return "running", f"job {job['job']}" if slurm else ""
     if slurm: return "queued", f"job {job['job']}, {slurm.lower()}"
     if _note(store, config.id).is_file(): return "failed", _tail(_note(store, config.id))
-    if job: return "failed", f"job {job['job']} left the queue without a record: {_tail(Path(job['log']))}"
+    if record: return "missing", _UNMEASURED
+    if job: return "failed", f"job {job['job']} left the queue without a record, cancelled or killed; {job['log']} ends with: {_tail(Path(job['log']))}"
     return "missing", ""
 
 def sweep_status(configs: Sequence[RunConfig],  # one row each
@@ -198,10 +202,11 @@ def sweep_status(configs: Sequence[RunConfig],  # one row each
     return pd.DataFrame(rows.values(), index=pd.Index(rows, name="id"), columns=["state", "note"])
 
 def describe(status: pd.DataFrame  # from `sweep_status`
-             ) -> str:             # one line per state, then one per failed run
+             ) -> str:             # one line per state, one for runs that are trained and not measured, then one per failed run
     "How many runs are in each state, and which failed, why."
     counts = status.state.value_counts()
     lines = [f"{state:<8} {counts[state]:>5}" for state in STATES if state in counts]
+    if n := (status.note == _UNMEASURED).sum(): lines.append(f"{n} of the missing are {_UNMEASURED}; with --no-measures they are done")
     return "\n".join(lines + [f"failed: {i}: {r.note}" for i, r in status[status.state == "failed"].iterrows()])
 
 def wait_for(configs: Sequence[RunConfig],  # as for `sweep_status`

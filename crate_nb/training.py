@@ -409,7 +409,7 @@ def _own_stream(device: torch.device) -> Iterator[None]:
         with torch.cuda.stream(stream): yield
         torch.cuda.current_stream().wait_stream(stream)
 
-# %% ../nbs/08_training.ipynb #6e021c3b
+# %% ../nbs/08_training.ipynb #a2d7239f
 def _make_record(loop: _Loop, data: ImageData) -> Record:
     c, s = loop.config, loop.state
     train_loss, train_accuracy = loop.evaluate(loop.x, loop.y)
@@ -431,10 +431,11 @@ def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
             bar.set_postfix({k: f"{v:.2f}" for k, v in mean.items()}, refresh=False); bar.update(steps)
         yield report
 
-def check_same_images(store: Store,       # whose records they are compared with
-                      images: ImageData):  # of the run to come; their name and digest count
-    "Refuse, by a `UserError`, images that are not those which the records under their label were trained on."
-    other = next((r for r in store.rows() if r["dataset"] == images.name and r["data_digest"] != images.digest), None)
+def check_same_images(store: Store,        # whose records they are compared with
+                      images: ImageData,   # of the run to come; their name and digest count
+                      config: RunConfig):  # of that run; pictures of several sizes are resized to its image size as they are read, and so have a digest for each
+    "Refuse, by a `UserError`, images that are not those which the records of their label and image size were trained on."
+    other = next((r for r in store.rows() if r["dataset"] == images.name and r["image_size"] == config.image_size and r["data_digest"] != images.digest), None)
     if other: raise UserError(f"record {other['id']} was trained on other images that are called {images.name!r} too; give the folder another name")
 
 def total_steps(config: RunConfig,  # its `epochs` and `batch_size`
@@ -454,14 +455,15 @@ def train(config: RunConfig,                 # what is trained
           checkpoint_seconds: float = CHECKPOINT_SECONDS,  # least time between two checkpoints; 0: one after each step
           precision: str = "auto",           # see `pick_engine`
           deadline: float | None = None,     # a `time.time()` at which the run is put aside: its checkpoint is written and `Paused` raised
+          root: Path | None = None,          # where the record goes, instead of `data/runs`; only what is recorded there counts
           ) -> Record:
     "The record of `config`: the stored one, or a new one by training (resumed from a checkpoint if there is one); a `UserError` if numbers are not finite, `Busy` if another process trains it."
-    store, engine = Store(scale), pick_engine(device, precision)
+    store, engine = Store(scale, root), pick_engine(device, precision)
     record = None if force else store.get(config)
     if record and data is None: return record
     if is_late(deadline): raise Paused(f"run {config.id}: no time is left to begin; the same command goes on from here")
     images = data_for(config, data)
-    check_same_images(store, images)
+    check_same_images(store, images, config)
     if record: return record
     if engine.graphs and (note := _graphs_note(config)).is_file():
         logger.warning("steps are not captured as CUDA graphs, since that failed before; to try again, delete %s", note)
@@ -559,7 +561,7 @@ def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar) -> tupl
     ended = {i: f.result() for i, f in futures.items() if not f.cancelled() and not f.exception()}
     return ended, begun - ended.keys()
 
-# %% ../nbs/08_training.ipynb #ebe6050e
+# %% ../nbs/08_training.ipynb #46b1d9c4
 def run_all(configs: Sequence[RunConfig],      # at least one; the images of the first tell how many steps the bar counts for each
             scale: str = "quick",              # whose records they join
             data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
@@ -603,7 +605,7 @@ def train_all(configs: Sequence[RunConfig],      # all on one data set; equal on
     store = Store(scale)
     pick_device(device)
     missing = list({c.id: c for c in configs if force or not ((record := store.get(c)) and complete(record))}.values())
-    if configs and (missing or data is not None): check_same_images(store, data_for(configs[0], data))   # an unreadable data set fails here, before any work
+    if configs and (missing or data is not None): check_same_images(store, data_for(configs[0], data), configs[0])   # an unreadable data set fails here, before any work
     failed = run_all(missing, scale, data, device, workers, force, progress, task, deadline) if missing else {}
     if failed: raise UserError(f"{len(failed)} of {len(missing)} runs failed, the others are recorded; the first: {next(iter(failed.values()))}")
     return [store.get(c) for c in configs]

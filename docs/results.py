@@ -7,7 +7,7 @@ import pandas as pd
 
 from crate_nb.claims import CLAIMS, Evidence, printed
 from crate_nb.core import home
-from crate_nb.figures import NOTEBOOKS, _spent, stem
+from crate_nb.figures import NOTEBOOKS, stem
 from crate_nb.runs import EXPERIMENTS, plan
 from crate_nb.training import duration
 
@@ -66,7 +66,7 @@ def cost(key: str) -> str:
     records, runs = evidence().records(key), plan(key, SCALE, LABEL)
     if len(records) >= len(runs):
         chips = ", ".join(sorted({f"{r.provenance['device']} ({r.provenance['threads']} thread{'s' if r.provenance['threads'] > 1 else ''} a run)" for r in records}))
-        return f"{len(records)} runs, {duration(_spent(records))} of training and measuring in all, one after the other, on {chips}. Drawing it again from them takes seconds."
+        return f"{len(records)} runs, {duration(sum(r.seconds for r in records))} of training and measuring in all, one after the other, on {chips}. Drawing it again from them takes seconds."
     like = evidence().records("tab3")
     each = sum(r.provenance["seconds"] for r in like)/sum(r.config.epochs for r in like)
     left = {c.id: c for c in runs}.keys() - {r.id for r in records}
