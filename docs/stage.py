@@ -314,7 +314,7 @@ def numbers_of(source: str) -> str:
 
 def notebooks_part():
     library, guides = [f"nbs/{p.name}" for p in MODULES.values()], [f"nbs/guides/{g}.ipynb" for g in GUIDES]
-    for s in library + guides: page_of(s, head=line_of(s, numbers_of(s)))
+    for s in library + guides: page_of(s, head=line_of(s, numbers_of(s) + (" Needs [an installation](first_hour.ipynb#install)." if s in guides[1:] else "")))
     write("library/index.md", f"# The library\n\n{len(library)} notebooks, of which `crate_nb` is made. The number is the floor: a notebook uses only lower numbers, so they can be read in order. Each goes from the formula to the code to a test.\n\n" + listing(library, "library/index") + "\n\n" + toctree([Path(PAGES[s]).name for s in library]))
     write("guides/index.md", "# Guides\n\nHow to use it, step by step. Each is a notebook that runs as it stands, and is run as a test.\n\n" + listing(guides, "guides/index") + "\n\n" + toctree([Path(PAGES[s]).name for s in guides]))
     page_of("nbs/index.ipynb")
