@@ -280,7 +280,7 @@ def bench_command(names, device, threads):
         for name in bar: bar.set_postfix_str(name); run_notebook(project_root()/"nbs"/"bench"/f"{BENCHES[name]}.ipynb", dict(p), folder/"notebooks"/p.engine.device.type)
     click.echo(f"\nresults: {os.path.relpath(folder)}")
 
-# %% ../nbs/14_cli.ipynb #5b661b85
+# %% ../nbs/14_cli.ipynb #8dcd8020
 @cli.group("runs", cls=click.Group)
 def runs_group():
     "List, show and check the records of a scale."
@@ -316,7 +316,8 @@ def runs_check(id, scale, dataset, device):
     keys = ("data_digest", "package", "commit", "torch", "device", "threads", "dtype")
     other = [f"{k} {record.provenance.get(k)} then, {again.provenance.get(k)} now" for k in keys if record.provenance.get(k) != again.provenance.get(k)]
     if science(again) == science(record): return click.echo(f"the same, bit for bit: history, probes and final metrics of {record.id}" + (f" (although {'; '.join(other)})" if other else ""))
-    click.echo(pd.DataFrame([{"metric": k, "record": v, "again": again.final.get(k), "difference": f"{again.final[k] - v:+.4g}" if type(v) in (int, float) and type(again.final.get(k)) in (int, float) else ""} for k, v in record.final.items()]).to_string(index=False))
+    pairs = [("train_loss, epoch 1", record.history[0]["train_loss"], again.history[0]["train_loss"])] + [(k, v, again.final.get(k)) for k, v in record.final.items()]   # what is only rounded otherwise is still close in the first epoch
+    click.echo(pd.DataFrame([{"metric": k, "record": v, "again": w, "difference": f"{w - v:+.4g}" if {type(v), type(w)} <= {int, float} else ""} for k, v, w in pairs]).to_string(index=False))
     if not other: raise UserError(f"{record.id} is not what its configuration gives with the same code, torch and chip; it was edited")
     click.echo(f"not the same; what may explain it: {'; '.join(other)}")
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 import pandas as pd
 
-from crate_nb.claims import CLAIMS, Evidence, printed
+from crate_nb.claims import CLAIMS, Evidence, assess, printed
 from crate_nb.core import home
 from crate_nb.figures import NOTEBOOKS, stem
 from crate_nb.runs import EXPERIMENTS, plan
@@ -70,7 +70,14 @@ def cost(key: str) -> str:
     like = evidence().records("tab3")
     each = sum(r.provenance["seconds"] for r in like)/sum(r.config.epochs for r in like)
     left = {c.id: c for c in runs}.keys() - {r.id for r in records}
-    return f"{len(runs)} runs, {len(records)} of them recorded with other tables; the rest takes about {duration(each*sum(c.epochs for c in runs if c.id in left))} of one core, if an epoch takes as long as in the {len(like)} runs of Table 3."
+    return f"{len(runs)} runs, {len(records)} of them recorded; the rest takes about {duration(each*sum(c.epochs for c in runs if c.id in left))} of one core, if an epoch takes as long as in the {len(like)} runs of Table 3."
+
+def partial(r: Result) -> str:
+    "What the claims of a result say of the records that are there, where its own figures wait for more."
+    rows = [{"claim": i, "check": c.check, "mean": f"{c.mean:+.2f}", "95 % interval": f"[{c.low:+.2f}, {c.high:+.2f}]", "n": c.n, "paper": "" if pd.isna(c.paper) else f"{c.paper:+.2f}"}
+            for i in r.claims for c in (found := assess(CLAIMS[i], evidence()))[found.eps == CLAIMS[i].epses[0]].itertuples()]
+    if not rows: return f"Nothing yet at scale `{SCALE}`: its runs are not recorded.\n"
+    return f"The table itself is drawn when all {len(plan(r.key, SCALE, LABEL))} runs of its notebook are recorded; {len(evidence().records(r.key))} are. Of those, what its claims ask ({CLAIMS[rows[0]['claim']].unit}, over seeds, all intervals together at 95 %):\n\n{table(pd.DataFrame(rows))}\n"
 
 def table(frame: pd.DataFrame) -> str:
     "A table as markdown; a vertical bar in a cell would end it."
