@@ -58,7 +58,7 @@ def provenance(key: str) -> str:
     "Where a page's numbers come from."
     if key not in EXPERIMENTS: return "Numbers: computed from fixed seeds and the paper's printed tables; no model is trained." if key != "claims" else f"Numbers: all records of scale `{SCALE}`, data set `{LABEL}`."
     there, wanted = len(evidence().records(key)), len(plan(key, SCALE, LABEL))
-    return f"Numbers: {there} records of scale `{SCALE}`, data set `{LABEL}`." if there >= wanted else f"Numbers: the paper's; of its {wanted} runs at scale `{SCALE}`, data set `{LABEL}`, {there} are recorded."
+    return f"Numbers: {there} records of scale `{SCALE}`, data set `{LABEL}`." if there >= wanted else f"Numbers: the paper's, and {there} records of scale `{SCALE}`, data set `{LABEL}`, of the {wanted} that it takes."
 
 def cost(key: str) -> str:
     "What the records cost, or what they will."
@@ -74,10 +74,10 @@ def cost(key: str) -> str:
 
 def partial(r: Result) -> str:
     "What the claims of a result say of the records that are there, where its own figures wait for more."
-    rows = [{"claim": i, "check": c.check, "mean": f"{c.mean:+.2f}", "95 % interval": f"[{c.low:+.2f}, {c.high:+.2f}]", "n": c.n, "paper": "" if pd.isna(c.paper) else f"{c.paper:+.2f}"}
-            for i in r.claims for c in (found := assess(CLAIMS[i], evidence()))[found.eps == CLAIMS[i].epses[0]].itertuples()]
+    found = pd.concat([assess(CLAIMS[i], evidence()).query(f"eps == {CLAIMS[i].epses[0]}") for i in r.claims])
+    rows = [{"claim": c.id, "check": c.check, "mean": f"{c.mean:+.2f}", "95 % interval": f"[{c.low:+.2f}, {c.high:+.2f}]", "n": c.n, "paper": "" if pd.isna(c.paper) else f"{c.paper:+.2f}"} for c in found.itertuples()]
     if not rows: return f"Nothing yet at scale `{SCALE}`: its runs are not recorded.\n"
-    return f"The table itself is drawn when all {len(plan(r.key, SCALE, LABEL))} runs of its notebook are recorded; {len(evidence().records(r.key))} are. Of those, what its claims ask ({CLAIMS[rows[0]['claim']].unit}, over seeds, all intervals together at 95 %):\n\n{table(pd.DataFrame(rows))}\n"
+    return f"The table itself is drawn when all {len(plan(r.key, SCALE, LABEL))} runs of its notebook are recorded; {len(evidence().records(r.key))} are. What its claims ask of those ({found.unit.iloc[0]}, means over seeds, the intervals of a claim together at 95 %):\n\n{table(pd.DataFrame(rows))}\n"
 
 def table(frame: pd.DataFrame) -> str:
     "A table as markdown; a vertical bar in a cell would end it."
