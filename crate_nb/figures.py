@@ -284,7 +284,7 @@ def write_report(scale: str,                 # a row of `runs.SCALES`
                                                                          tally=", ".join(f"{counts[v]} {v}" for v in _MARKS if v in counts) + ".")
     return write_atomic(folder/"report.html", page)
 
-# %% ../nbs/13_figures.ipynb #20858973
+# %% ../nbs/13_figures.ipynb #c2dbbc5c
 _FORM = """<!-- made by `crate-nb report` from records {{ digest }} -->
 
 # Reproducibility report
@@ -366,7 +366,7 @@ Claims that did not come out as the paper says: {{ against }}.
 
 ## Records
 
-Each is `data/runs/{{ scale }}/<id>/record.json`; `crate-nb runs show <id> --scale {{ scale }}` prints one, and deleting its folder and repeating the command trains it again. Sets name the records that a claim looks at.
+Each is `data/runs/{{ scale }}/<id>/record.json`; `crate-nb runs show <id> --scale {{ scale }}` prints one, and `crate-nb runs check <id>` with the same options trains it again, apart from it, and compares the two. Sets name the records that a claim looks at.
 
 {{ table }}
 """
