@@ -148,7 +148,7 @@ def read_archive(path: Path,  # the file; its checksum is not verified here
     k = len(a.train)
     return tuple(torch.cat([p[i] for p in part]) for part in (parts[:k], parts[k:]) for i in (0, 1))
 
-# %% ../nbs/05_data.ipynb #58ea66dd
+# %% ../nbs/05_data.ipynb #3d471534
 def _column(names: list[str], allowed: tuple[str, ...], path: Path) -> str:
     found = next((a for a in allowed if a in names), None)
     if not found: raise UserError(f"{path} has no column {' or '.join(allowed)}; its columns are {', '.join(names)}")
@@ -167,8 +167,9 @@ def _fit(image: np.ndarray, size: int) -> np.ndarray:  # (3, size, size)
 def _stack(images: list[np.ndarray], where: Path, size: int | None) -> Tensor:  # (n, 3, H, W)
     "Images of one size as they are; of several sizes, all resized to `size`."
     if len(shapes := {i.shape for i in images}) > 1:
-        (_, h, w), (_, most_h, most_w) = (np.array(list(shapes)).min(0), np.array(list(shapes)).max(0))
-        if not size: raise UserError(f"{where} holds images of {len(shapes)} sizes, {h} to {most_h} pixels high and {w} to {most_w} wide; say to which one they shall be resized: load_data(..., size=...), crate-nb data --size, or image_size in a run")
+        if not size:
+            (_, h, w), (_, most_h, most_w) = (f(list(shapes), 0) for f in (np.min, np.max))
+            raise UserError(f"{where} holds images of {len(shapes)} sizes, {h} to {most_h} pixels high and {w} to {most_w} wide; say to which one they shall be resized: load_data(..., size=...), crate-nb data --size, or image_size in a run")
         images = [_fit(i, size) for i in images]
     return torch.from_numpy(np.stack(images))
 

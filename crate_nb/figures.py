@@ -284,7 +284,7 @@ def write_report(scale: str,                 # a row of `runs.SCALES`
                                                                          tally=", ".join(f"{counts[v]} {v}" for v in _MARKS if v in counts) + ".")
     return write_atomic(folder/"report.html", page)
 
-# %% ../nbs/13_figures.ipynb #c2dbbc5c
+# %% ../nbs/13_figures.ipynb #bab95a24
 _FORM = """<!-- made by `crate-nb report` from records {{ digest }} -->
 
 # Reproducibility report
@@ -371,6 +371,7 @@ Each is `data/runs/{{ scale }}/<id>/record.json`; `crate-nb runs show <id> --sca
 {{ table }}
 """
 
+# %% ../nbs/13_figures.ipynb #ac6cf55a
 _REDO = {"fig1": "fig1", "fig5": "fig1", "fig2": "fig2", "tab2": "tab2", "tab6": "tab2", "tab3": "tab3", "tab1": "tab1", "tab5": "tab1"}   # of a claim's id -> what `--only` calls it
 
 def _md(rows: Sequence[dict]) -> str:

@@ -343,7 +343,7 @@ MEASURES |= {
     "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[(s.srr.eps == s.settings.eps[0]) & (s.srr.layernorm == s.settings.srr_layernorm)].srr.mean(skipna=False))),
 }
 
-# %% ../nbs/09_measures.ipynb #d9fbf639
+# %% ../nbs/09_measures.ipynb #5e5f47fe
 def _finite(x: float) -> float | None: return float(x) if math.isfinite(x) else None
 
 def measures_of(s: Subject,  # the model, its images and the settings
@@ -384,10 +384,10 @@ def measure(record: Record,                  # of a run that was trained on this
     "The record with its measures, computed from the weights on this machine; stored if the settings are those of the study, so that no two records of a scale are measured differently. A `UserError` as for `subject_of`."
     start = time.monotonic()
     with Store(scale).lock(record.id): found = measures_of(subject_of(record, scale, data, device, settings))
-    if settings == MeasureSettings(): found["values"] = {k: v for k, v in record.measures.get("values", {}).items() if k not in MEASURES} | found["values"]   # those of other processes are kept
+    if study := settings == MeasureSettings(): found["values"] = {k: v for k, v in record.measures.get("values", {}).items() if k not in MEASURES} | found["values"]   # those of other processes are kept
     provenance = record.provenance | dict(measure_seconds=round(time.monotonic() - start, 1))
     record = record.model_copy(update=dict(measures=found, provenance=provenance))
-    return Store(scale).put(record) if settings == MeasureSettings() else record
+    return Store(scale).put(record) if study else record
 
 def train_and_measure(config: RunConfig,               # what is trained
                       scale: str = "quick",            # whose records it joins

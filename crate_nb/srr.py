@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['SPARSITY', 'TERMS', 'srr_terms', 'sparse_rate_reduction', 'layerwise_srr', 'layer_srr', 'pick_layer']
 
-# %% ../nbs/04_srr.ipynb #2df5dca6
+# %% ../nbs/04_srr.ipynb #c13f9bda
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 import pandas as pd, torch
 from torch import Tensor, nn
 from .core import UserError, check_choice
@@ -36,7 +37,7 @@ def sparse_rate_reduction(z: Tensor,          # tokens (..., N, d)
     rate, subspace_rate, size = srr_terms(z, u, eps, sparsity)
     return subspace_rate - rate + lam*size
 
-# %% ../nbs/04_srr.ipynb #299d5eb7
+# %% ../nbs/04_srr.ipynb #a500d26e
 TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")                 # columns of a probe, each with its standard deviation `<term>_std`
 
 class _Moments:
@@ -57,12 +58,12 @@ def layerwise_srr(model: nn.Module,          # a `CRATE`, or any model with `tok
                   ) -> pd.DataFrame:         # one row per eps and layer 1 to L: `TERMS` and their `_std` over samples
     "SRR and its terms for the output of every layer, over all samples of `loader` (Figures 2 and 3); nats per sample, counts for l0; a `UserError` if there are none."
     if not (callable(getattr(model, "tokens", None)) and hasattr(model, "layers")): raise UserError(f"a {type(model).__name__} can't be probed; it needs tokens(x), which gives Z^0 (B, N, d), and layers, each with its subspaces as `u` (K, d, p)")
-    epses, training, moments = [eps] if isinstance(eps, (int, float)) else list(eps), model.training, _Moments()
+    if isinstance(loader, Tensor): raise UserError("layer-wise SRR reads batches one by one; of one batch x (B, C, H, W) give [x]")
+    epses, training, moments = [eps] if isinstance(eps, Real) else list(eps), model.training, _Moments()
     model.eval()
     try:
         for batch in loader:
             x = batch[0] if isinstance(batch, (tuple, list)) else batch
-            if isinstance(loader, Tensor): raise UserError("layer-wise SRR reads batches one by one; of one batch x (B, C, H, W) give [x]")
             z, terms = model.tokens(x), []
             for layer in model.layers: z = layer(z); terms.append(_all_terms(z, layer.u, epses, lam))   # layer by layer, while Z^l is in the cache
             moments.update(torch.stack(terms, 2).flatten(1, 2))
