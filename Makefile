@@ -1,4 +1,4 @@
-# Each target does its own set-up in .venv; nothing else is needed but Python 3.11 to 3.13 and make.
+# Each target does its own set-up in .venv; you need Python 3.11 to 3.13 and make.
 PYTHON ?= python3
 SCALE  ?= quick
 BIN := .venv/bin
@@ -12,8 +12,8 @@ install: .venv/run ## crate_nb and the command crate-nb, in .venv
 reproduce: .venv/run ## every figure, table and verdict, from nothing (SCALE=quick); the report is figures/quick/report.html
 	$(BIN)/crate-nb reproduce --scale $(SCALE)
 
-test: .venv/dev ## all notebooks as tests, and the checks of the house
-	$(BIN)/python .ci/test.py
+test: .venv/dev ## all notebooks as tests, and the checks of the house (plain nbdev_test)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nbdev_test --timing
 
 docs: .venv/docs ## the book, from notebooks and records, nothing executed; open _docs/index.html
 	rm -rf _docs

@@ -16,9 +16,9 @@ import click, pandas as pd
 from tqdm import tqdm
 from . import __version__
 from .core import UserError, check_choice, home, pick_device, project_root, write_atomic
-from .data import ARCHIVES, find_archive, load_data
+from .data import ARCHIVES, NAMES, find_archive, load_data
 from .runs import EXPERIMENTS, Record, RunConfig, SCALES, Store, queue, scale_config, training_name
-from .training import duration, estimate_seconds, is_late, train
+from .training import can_compile, compare_runs, duration, estimate_seconds, is_late, train
 from .measures import MEASURES, MeasureSettings, measure
 from .sweeps import SlurmOptions, describe, find_grid, grid_configs, is_complete, records_of, submit_slurm, sweep_local, sweep_status, wait_for
 from .claims import verdicts
@@ -51,7 +51,7 @@ def run_notebook(source: Path,                 # of nbs/paper or nbs/bench
         return write_atomic(folder/out.name, out.read_bytes())
 
 # %% ../nbs/14_cli.ipynb #6c90fa69
-DEFAULT_NOTEBOOKS = {"small": ("fig1", "fig2", "tab3", "tab1", "audit", "claims")}  # Tables 2 and 6 take hours at scale small: `--only tab2`
+DEFAULT_NOTEBOOKS = {"small": ("fig1", "fig2", "tab3", "tab1", "audit", "claims"), "medium": ("fig1", "fig2", "tab2", "tab3", "audit", "claims"), "untrained": ("init",)}  # Tables 2 and 6 take hours at scale small: `--only tab2`
 
 MORE_DATA = {"paper": ("cifar100",)}                             # scale -> data sets that Table 2 has besides the scale's own; used where their archive is there
 
@@ -118,7 +118,7 @@ def cli():
     "Sparse rate reduction in transformer-like models, reproduced."
 
 _scale = click.option("--scale", default="quick", help=f"One of {', '.join(s for s in SCALES if s != 'smoke')}.")
-_dataset = click.option("--dataset", help="digits, cifar10, cifar100, or a folder with train*.parquet and test*.parquet.  [default: that of the scale]")
+_dataset = click.option("--dataset", help=f"{', '.join(NAMES)}, or a folder with train*.parquet and test*.parquet.  [default: that of the scale]")
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
 
 def _seconds(text: str) -> float:
@@ -244,7 +244,7 @@ def claims_command(scale, dataset):
     "The verdict on every claim, from the records of a scale."
     p = PaperParameters(scale=scale, dataset=dataset)
     for v in verdicts(p.scale, p.dataset).itertuples():
-        click.echo(f"{v.verdict:<13} {v.id:<14} {v.claim}" + (f"\n{'':<29}{v.measured}, n = {v.n}" + (f"; paper: {v.paper}" if v.paper else "") + (f"; other eps: {v.other_eps}" if v.other_eps else "") if v.measured else ""))
+        click.echo(f"{v.verdict:<13} {v.id:<14} {v.claim}" + (f"\n{'':<29}{v.measured}, n = {v.n}" + (f"; paper: {v.paper}" if v.paper else "") + (f"; elsewhere: {v.elsewhere}" if v.elsewhere else "") + (f"\n{'':<29}to settle it: {v.settle}" if v.settle else "") if v.measured else ""))
 
 @cli.command("report")
 @_scale
@@ -256,10 +256,10 @@ def report_command(scale, dataset):
 
 @cli.command("data")
 @click.argument("name")
-@click.option("--folder", type=click.Path(path_type=Path), help="Where the official archive lies already.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where its archive, or a clone of its repository, lies already.")
 @click.option("--size", type=click.IntRange(1), help="Pixels to which images of several sizes are resized (the shorter side, then the centre).")
 def data_command(name, folder, size):
-    "Fetch, verify and describe a data set: digits, cifar10, cifar100, or a folder of parquet."
+    "Fetch, verify and describe a data set: digits, cifar10, cifar100, cifar10-jpeg75, or a folder of parquet."
     d = load_data(name, folder, size)
     for split, x, y in (("train", d.x_train, d.y_train), ("test", d.x_test, d.y_test)):
         per_class = y.bincount(minlength=d.classes)
@@ -309,17 +309,24 @@ def runs_show(id, scale):
 @_dataset
 @_device
 def runs_check(id, scale, dataset, device):
-    "Train the run of the record ID again, apart from it, and compare the two."
+    "Train the run of the record ID again, apart from it, and say whether the two are the same."
     p, record = PaperParameters(scale=scale, dataset=dataset, device=device), _record(id, scale)
-    with tempfile.TemporaryDirectory() as folder: again = train(record.config, scale, p.folder, device, record.provenance["threads"], root=Path(folder)/"data"/"runs")
-    def science(r): return {k: v for k, v in r.science().items() if k != "measures"}
-    keys = ("data_digest", "package", "commit", "torch", "device", "threads", "dtype")
-    other = [f"{k} {record.provenance.get(k)} then, {again.provenance.get(k)} now" for k in keys if record.provenance.get(k) != again.provenance.get(k)]
-    if science(again) == science(record): return click.echo(f"the same, bit for bit: history, probes and final metrics of {record.id}" + (f" (although {'; '.join(other)})" if other else ""))
-    pairs = [("train_loss, epoch 1", record.history[0]["train_loss"], again.history[0]["train_loss"])] + [(k, v, again.final.get(k)) for k, v in record.final.items()]   # what is only rounded otherwise is still close in the first epoch
-    click.echo(pd.DataFrame([{"metric": k, "record": v, "again": w, "difference": f"{w - v:+.4g}" if {type(v), type(w)} <= {int, float} else ""} for k, v, w in pairs]).to_string(index=False))
-    if not other: raise UserError(f"{record.id} is not what its configuration gives with the same code, torch and chip; it was edited")
-    click.echo(f"not the same; what may explain it: {'; '.join(other)}")
+    compiled = bool(record.provenance.get("compiled")) and pick_device(device).type == "cpu" and can_compile()
+    with tempfile.TemporaryDirectory() as folder:
+        again = train(record.config, scale, p.folder, device, record.provenance["threads"], root=Path(folder)/"data"/"runs", compiled=compiled)
+    verdict, table = compare_runs(record, again, Store(scale))
+    keys = ("data_digest", "package", "commit", "torch", "device", "threads", "dtype", "compiled")
+    then, now = record.provenance, again.provenance
+    other = "; ".join(f"{k} {then.get(k)} then, {now.get(k)} now" for k in keys if (then.get(k) or None) != (now.get(k) or None))
+    if verdict == "the same":
+        return click.echo(f"the same, bit for bit: history, probes and final metrics of {record.id}" + (f" (although {other})" if other else ""))
+    click.echo(table.round(4).to_string(index=False))
+    if not other: raise UserError(f"{record.id} is not what its configuration gives with the same code, torch and processor; it was edited")
+    seeds = f"two runs of different seeds differ by up to `allowed`, from {table.freedom.min()} degrees of freedom"
+    if verdict == "as another seed would be": return click.echo(f"{verdict} ({seeds}); what may explain it: {other}")
+    if verdict == "not the same": return click.echo(f"{verdict}, and no records of other seeds tell how far apart two may be; what may explain it: {other}")
+    raise UserError(f"{record.id} is different ({seeds}); what differs besides: {other}")
+
 
 # %% ../nbs/14_cli.ipynb #dfa01730
 def main(args: Sequence[str] | None = None):  # the words after `crate-nb`; None: those of this process

@@ -4,12 +4,14 @@
 
 # %% auto #0
 __all__ = ['model_table', 'met', 'kendall', 'groups', 'granulated', 'correlations', 'bootstrap_weights', 'bootstrap_tau',
-           'percentile_interval', 'split_tau', 'overall_table', 'srr_of', 'srr_choices', 'fits', 'infer_models',
-           'audit']
+           'percentile_interval', 'TwoWay', 'two_way', 'two_way_parts', 'pulled', 'two_way_draws', 'weighted_tau',
+           'permute_types', 'partial_tau', 'split_tau', 'overall_table', 'srr_terms_of', 'srr_of', 'srr_choices',
+           'fits', 'infer_models', 'audit']
 
 # %% ../nbs/10_correlation.ipynb #71cbfcb0
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 import numpy as np, pandas as pd
 from scipy import stats
 from .core import UserError, generator
@@ -107,6 +109,88 @@ def percentile_interval(draws: np.ndarray,     # (draws,) of one quantity
     low, high = np.quantile(draws, [0.5 - level/2, 0.5 + level/2])
     return float(low), float(high)
 
+# %% ../nbs/10_correlation.ipynb #27a70001
+@dataclass(frozen=True)
+class TwoWay:
+    "How often each model of a grid is drawn, in four ways; each (draws, models)."
+    product: np.ndarray      # types times cells, each drawn with replacement
+    types: np.ndarray        # types alone
+    cells: np.ndarray        # cells alone
+    both: np.ndarray         # pairs of a type and a cell, as if they were independent
+    counts: tuple[int, int]  # types, cells
+
+def two_way(types: Sequence,    # of each model, such as its variant
+            cells: Sequence,    # of each model, such as its other axes
+            draws: int = 2000,  # of each kind
+            seed: int = 0,      # of the draws, apart from the runs'
+            ) -> TwoWay:
+    "Bootstrap weights for a grid of types by cells; replicates of one type and cell are drawn together."
+    g = np.random.default_rng(generator("two-way", seed).initial_seed())
+    def drawn(labels):
+        codes = pd.factorize(pd.Index(labels))[0]
+        count = codes.max() + 1
+        return g.multinomial(count, np.full(count, 1/count), size=draws)[:, codes], int(count)
+    (t, n_types), (c, n_cells) = drawn(types), drawn(cells)
+    return TwoWay(t*c, t, c, drawn(list(zip(types, cells)))[0], (n_types, n_cells))
+
+def two_way_parts(statistic: Callable[[np.ndarray], np.ndarray],  # weights (draws, models) -> (draws,)
+                  weights: TwoWay,  # of the models
+                  ) -> np.ndarray:   # (5, draws): of all models, each once; and drawn in the four ways
+    "All that `pulled` needs of a statistic; linear in it, so that of a difference is the difference of two."
+    whole = statistic(np.ones((1, weights.product.shape[1])))
+    ways = (weights.product, weights.types, weights.cells, weights.both)
+    return np.stack([np.repeat(whole, len(weights.product)), *map(statistic, ways)])
+
+def pulled(parts: np.ndarray,          # (5, draws), as `two_way_parts` gives them
+           counts: tuple[int, int],    # types, cells
+           ) -> tuple[float, np.ndarray]:  # the statistic of all models; its draws
+    "Draws of a statistic about its estimate, with the variance of two-way clusters; their percentiles make an interval. Draws in which it is not defined (nan) are left out."
+    whole, drawn = float(parts[0, 0]), parts[1][np.isfinite(parts[1])]
+    by_type, by_cell, by_both = (float(p[np.isfinite(p)].var()) for p in parts[2:])
+    by_type, by_cell = (v*n/max(n - 1, 1) for v, n in zip((by_type, by_cell), counts))
+    variance = max(by_type + by_cell - by_both, by_type, by_cell)
+    pull = min(1.0, (variance/drawn.var())**0.5) if drawn.var() > 0 else 0.0
+    return whole, whole + pull*(drawn - whole)
+
+def two_way_draws(statistic: Callable[[np.ndarray], np.ndarray],  # weights (draws, models) -> (draws,)
+                  weights: TwoWay,  # of the models
+                  ) -> tuple[float, np.ndarray]:  # the statistic of all models, each once; its draws
+    "A statistic and its draws over types and cells."
+    return pulled(two_way_parts(statistic, weights), weights.counts)
+
+def weighted_tau(measure: Sequence[float],  # one value per model
+                 gap: Sequence[float],      # of the same models
+                 replicates: Sequence,      # to which grid each belongs, such as its seed
+                 ) -> Callable[[np.ndarray], np.ndarray]:
+    "The statistic for `two_way_draws`: tau of each replicate of a grid, and their mean."
+    measure, gap, replicates = _numbers(measure), _numbers(gap), np.asarray(replicates)
+    parts = [np.flatnonzero(replicates == r) for r in dict.fromkeys(replicates.tolist())]
+    return lambda weights: np.mean([bootstrap_tau(measure[p], gap[p], weights[:, p]) for p in parts], 0)
+
+# %% ../nbs/10_correlation.ipynb #27a70006
+def permute_types(table: pd.DataFrame,  # one row per model: `variant`, the other axes, `seed`, the measure, `gap`
+                  measure: str,         # its column
+                  cells: Sequence[str],  # columns that make a cell, the seed among them
+                  ) -> float:           # p, at least 1 over the number of orders
+    "The share of all orders of the model types under which tau is at least as high as it is."
+    wide = {v: table.set_index(["variant", *cells])[v].unstack("variant") for v in (measure, "gap")}
+    found = []
+    for order in itertools.permutations(range(wide["gap"].shape[1])):
+        x, y = wide[measure].to_numpy()[:, order].ravel(), wide["gap"].to_numpy().ravel()
+        there = ~(np.isnan(x) | np.isnan(y))
+        found.append(kendall(x[there], y[there]))
+    return float(np.mean(np.array(found) >= found[0] - 1e-12))
+
+# %% ../nbs/10_correlation.ipynb #27a70009
+def partial_tau(measure: Sequence[float],  # one value per model
+                gap: Sequence[float],      # of the same models
+                given: Sequence[float],    # likewise, what is held fixed
+                ) -> float:                # nan where `given` orders the models exactly as one of the two
+    "Kendall's partial tau of measure and gap, given a third quantity."
+    a, b, c = kendall(measure, gap), kendall(measure, given), kendall(gap, given)
+    rest = (1 - b**2)*(1 - c**2)
+    return (a - b*c)/rest**0.5 if rest > 0 else float("nan")
+
 # %% ../nbs/10_correlation.ipynb #cb5a5899
 def split_tau(measure: Sequence[float],  # one value per model
               gap: Sequence[float],      # of the same models, in the same order
@@ -123,21 +207,41 @@ def overall_table(table: pd.DataFrame,     # one row per model: the measures, `g
                   level: float = 0.95,     # of the intervals
                   draws: int = 2000,       # bootstrap samples
                   measures: Sequence[str] | None = None,  # their columns; None: all of the registry
+                  cells: Sequence[str] | None = None,     # columns that make a cell beside `variant`; None: the models are taken as independent
                   ) -> pd.DataFrame:  # index: measures
     "Overall tau of each measure with its interval (`low`, `high`), and the paired difference tau(`against`) - tau with its interval and two-sided bootstrap p-value."
-    weights, names = bootstrap_weights(len(table), draws), list(MEASURES if measures is None else measures)
-    taus = {m: kendall(table[m], table.gap) for m in names}
-    resampled = {m: bootstrap_tau(table[m], table.gap, weights) for m in names}
+    names = list(MEASURES if measures is None else measures)
+    seeds = table["seed"] if "seed" in table else [0]*len(table)
+    statistics = {m: weighted_tau(table[m], table.gap, seeds) for m in names}
+    if cells is None:
+        weights = bootstrap_weights(len(table), draws)
+        parts = {m: np.stack([np.repeat(s(np.ones((1, len(table)))), draws), s(weights)]) for m, s in statistics.items()}
+        def drawn(part): return float(part[0, 0]), part[1]
+    else:
+        weights = two_way(table.variant, list(zip(*(table[c] for c in cells))), draws)
+        parts = {m: two_way_parts(s, weights) for m, s in statistics.items()}
+        def drawn(part): return pulled(part, weights.counts)
     rows = {}
     for m in names:
-        low, high = percentile_interval(resampled[m], level)
-        d = resampled[against] - resampled[m]
-        d_low, d_high = percentile_interval(d, level)
-        p = min(1.0, 2*(1 + min((d <= 0).sum(), (d >= 0).sum()))/(1 + draws))
-        rows[m] = dict(tau=taus[m], low=low, high=high, difference=taus[against] - taus[m], d_low=d_low, d_high=d_high, p=p if m != against else np.nan)
+        (tau, t), (difference, d) = drawn(parts[m]), drawn(parts[against] - parts[m])
+        (low, high), (d_low, d_high) = percentile_interval(t, level), percentile_interval(d, level)
+        p = min(1.0, 2*(1 + min((d <= 0).sum(), (d >= 0).sum()))/(1 + len(d)))
+        rows[m] = dict(tau=tau, low=low, high=high, difference=difference, d_low=d_low, d_high=d_high, p=p if m != against else np.nan)
     return pd.DataFrame(rows).T
 
 # %% ../nbs/10_correlation.ipynb #b01cda7a
+def srr_terms_of(record: Record,               # of a measured run
+                 eps: float = 0.5,             # distortion, one that was recorded
+                 layers: Sequence[int] | None = None,  # 1 to L; None: all
+                 layernorm: str = "removed",   # removed or kept
+                 ) -> pd.DataFrame:            # one row per layer: rate, subspace_rate (nats per sample), l0, l1
+    "The terms of SRR that a record holds under one choice; a `UserError` if they were not recorded."
+    recorded = record.measures["srr"]
+    t = pd.DataFrame(recorded)
+    t = t[(t.eps == eps) & (t.layernorm == layernorm) & (t.layer.isin(layers) if layers else True)]
+    if t.empty: raise UserError(f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}, layers {layers or 'all'}; recorded: eps {', '.join(f'{e:g}' for e in sorted(set(recorded['eps'])))}; layers 1 to {max(recorded['layer']):g}; LayerNorm {', '.join(sorted(set(recorded['layernorm'])))}")
+    return t.astype(dict.fromkeys(("rate", "subspace_rate", "l0", "l1"), float))
+
 def srr_of(record: Record,               # of a measured run
            eps: float = 0.5,             # distortion, one that was recorded
            lam: float = 0.1,             # weight of the sparsity term
@@ -146,10 +250,7 @@ def srr_of(record: Record,               # of a measured run
            layernorm: str = "removed",   # removed or kept
            ) -> float:  # nats per sample, and counts
     "The SRR measure of a record under other choices: the mean over layers (default: all) of R^c - R + lam ||Z||; a `UserError` if they were not recorded."
-    t = pd.DataFrame(record.measures["srr"])
-    t = t[(t.eps == eps) & (t.layernorm == layernorm) & (t.layer.isin(layers) if layers else True)].astype({"rate": float, "subspace_rate": float, sparsity: float})
-    recorded = record.measures["srr"]
-    if t.empty: raise UserError(f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}, layers {layers or 'all'}; recorded: eps {', '.join(f'{e:g}' for e in sorted(set(recorded['eps'])))}; layers 1 to {max(recorded['layer']):g}; LayerNorm {', '.join(sorted(set(recorded['layernorm'])))}")
+    t = srr_terms_of(record, eps, layers, layernorm)
     return float((t.subspace_rate - t.rate + lam*t[sparsity]).mean(skipna=False))
 
 def srr_choices(records: Sequence[Record],   # measured, all of `table` among them

@@ -17,10 +17,10 @@ from PIL import Image
 from . import __version__
 from .core import UserError, check_choice, device_name, home, pick_device, write_atomic
 from .models import VARIANTS
-from .runs import GRIDS, ORIGINS, Positive, SCALES, Record, RunConfig, Store, Strict, dataset_label, plan, scale_config, training_name
+from .runs import CORRELATION, GRIDS, ORIGINS, Positive, SCALES, Record, RunConfig, Store, Strict, dataset_label, plan, scale_config, training_name
 from .training import Engine, duration, pick_engine
 from .sweeps import records_of
-from .claims import CLAIMS, Evidence, Interval, TABLES, VERDICTS, assess, printed_audit, summary, verdicts
+from .claims import CLAIMS, Evidence, Interval, TABLES, VERDICTS, assess, main_rows, printed_audit, summary, verdicts
 
 # %% ../nbs/13_figures.ipynb #95b3423c
 _palette = sns.color_palette("colorblind")
@@ -205,7 +205,7 @@ def is_fresh(notebook: Path,                 # whose code counts
 
 # %% ../nbs/13_figures.ipynb #6d209f88
 NOTEBOOKS: dict[str, str] = {                                    # what `--only` calls them -> the notebook in nbs/paper
-    "fig1": "fig1_pitfalls", "fig2": "fig2_layerwise_srr", "tab2": "tab2_regularization", "tab3": "tab3_output_matrix", "tab1": "tab1_correlation", "audit": "audit_printed_tables", "claims": "claims"}
+    "fig1": "fig1_pitfalls", "fig2": "fig2_layerwise_srr", "tab2": "tab2_regularization", "tab3": "tab3_output_matrix", "tab1": "tab1_correlation", "audit": "audit_printed_tables", "claims": "claims", "init": "fig2_untrained"}
 
 BENCHES: dict[str, str] = {                                      # what `crate-nb bench` calls them -> the notebook in nbs/bench
     "step": "training_step", "rates": "rates_and_probe", "augmentation": "augmentation", "runs": "whole_runs", "records": "records", "measures": "measures_cost", "sigma": "sigma_search"}
@@ -230,10 +230,10 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; ma
 <dl>{% for k, v in facts %}<dt>{{ k }}</dt><dd>{{ v }}</dd>{% endfor %}</dl>
 <nav><a href="#claims">Verdicts</a>{% for s in sections %}<a href="#{{ s.id }}">{{ s.short }}</a>{% endfor %}</nav>
 <h2 id="claims">Verdicts</h2>
-<p class="soft">{{ tally }} <i>Measured</i> is the check that decides the verdict: mean over seeds [interval], at 95 % for the claim as a whole (Bonferroni over its checks); n is the number of seeds. For Tables 1 and 5 it is Kendall's tau, n the number of models, and the interval from a bootstrap over them. The claim is tested at the eps of the verdict; other eps are in the last column.</p>
+<p class="soft">At scale {{ scale }}: {{ tally }} <i>Measured</i> is the check that decides the verdict: mean over seeds [95 % interval]; n is the number of seeds. For Tables 1 and 5 it is Kendall's tau, n the number of models, and the interval from a bootstrap over model types and cells of the grid. A claim is reproduced if every check's interval lies above its threshold, contradicted if some check lies below (Holm); what would settle an inconclusive one is said beside it. fig1a, fig1b and fig5 are about an experiment without data, and fig2-init about untrained models of the paper's size: these four are the same at every scale.</p>
 {% for label, rows in claims %}{% if claims|length > 1 %}<h3>Data: {{ label }}</h3>{% endif %}
-<div class="scroll"><table class="claims"><thead><tr><th>verdict</th><th>claim</th><th>where</th><th>measured</th><th>paper</th><th>n</th><th>other eps</th></tr></thead><tbody>
-{% for r in rows %}<tr><td class="v {{ r.verdict.split()[0] }}">{{ marks[r.verdict] }} {{ r.verdict }}</td><td>{{ r.claim | rc }}</td><td data-k="where">{{ r.source }}</td><td data-k="measured">{{ r.measured }}</td><td data-k="paper">{{ r.paper }}</td><td data-k="n">{{ r.n or "" }}</td><td data-k="other eps">{{ r.other_eps }}</td></tr>{% endfor %}
+<div class="scroll"><table class="claims"><thead><tr><th>verdict</th><th>claim</th><th>where</th><th>measured</th><th>paper</th><th>n</th><th>elsewhere</th><th>what would settle it</th></tr></thead><tbody>
+{% for r in rows %}<tr><td class="v {{ r.verdict.split()[0] }}">{{ marks[r.verdict] }} {{ r.verdict }}</td><td>{{ r.claim | rc }}<br><span class="soft">“{{ r.quote }}”</span></td><td data-k="where">{{ r.source }}</td><td data-k="measured">{{ r.measured }}</td><td data-k="paper">{{ r.paper }}</td><td data-k="n">{{ r.n or "" }}</td><td data-k="elsewhere">{{ r.elsewhere }}</td><td data-k="to settle it">{{ r.settle }}</td></tr>{% endfor %}
 </tbody></table></div>{% endfor %}
 {% for s in sections %}<h2 id="{{ s.id }}">{{ s.title }}</h2><p class="soft">Notebook: <code>nbs/paper/{{ s.notebook }}.ipynb</code></p>
 {% for r in s.results %}{% if r.kind == "figure" %}<figure><h3>{{ r.title | rc }}</h3><div class="scroll"><img class="plot{{ " wide" if r.width > 700 }}" alt="{{ r.title }}" width="{{ r.width }}" src="data:image/png;base64,{{ r.png }}"></div><figcaption>{{ r.caption | rc }} Files: <code>{{ r.name }}.png</code>, <code>.pdf</code>, <code>.csv</code>.</figcaption></figure>
@@ -244,7 +244,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; ma
 _MARKS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "≈", "not run": "–"}
 _TITLES = {"fig1": ("Pitfalls in the derivation (Figures 1 and 5)", "Figures 1, 5"), "fig2": ("Sparse rate reduction by layer (Figures 2 and 3)", "Figures 2, 3"),
            "tab2": ("SRR as a regulariser (Tables 2 and 6)", "Tables 2, 6"), "tab3": ("The output matrix (Table 3)", "Table 3"),
-           "tab1": ("SRR as a predictor of generalisation (Tables 1, 4 and 5, Figures 4 and 6)", "Tables 1, 4, 5"), "audit": ("What the printed tables say about themselves", "Audit"), "claims": ("All checks", "All checks")}
+           "tab1": ("SRR as a predictor of generalisation (Tables 1, 4 and 5, Figures 4 and 6)", "Tables 1, 4, 5"), "audit": ("What the printed tables say about themselves", "Audit"), "claims": ("All checks", "All checks"), "init": ("Sparse rate reduction before training (Figure 2)", "Figure 2, untrained")}
 
 # %% ../nbs/13_figures.ipynb #d2bfefc9
 def _results(folder: Path) -> dict[str, list[dict]]:
@@ -297,7 +297,7 @@ _FORM = """<!-- made by `crate-nb report` from records {{ digest }} -->
 
 **Methodology.** The official code of the paper is not public; models, rates, measures and training were written anew from its text, and checked against closed forms, naive loops and the official CRATE architecture. {{ records|length }} models were trained on `{{ label }}`{% if hours %}, {{ hours }} on {{ chips }}{% endif %}.
 
-**Results.** {{ tally }}. {{ toys }} of the claims are about an experiment without data, and have verdicts at every scale.
+**Results.** At scale `{{ scale }}`: {{ tally }}. {{ toys }} of the claims are about an experiment without data, and have verdicts at every scale.
 
 **What was easy.** The models are simple, and the printed parameter counts fix what the text leaves open about their shape.
 
@@ -339,15 +339,17 @@ Wall time of training and measuring, as the records have it, summed over runs; s
 
 {{ results }}
 
-*Measured* is the check that decides: mean over seeds [interval], at 95 % for the claim as a whole (Bonferroni over its checks); for Tables 1 and 5 Kendall's tau, with an interval from a bootstrap over models. A claim is `reproduced` if every check's interval lies above its threshold, `contradicted` if one lies below, else `inconclusive`; `not run` if records are missing.
+*Measured* is the check that decides: mean over seeds [95 % interval]; for Tables 1 and 5 Kendall's tau, with an interval from a bootstrap over model types and cells of the grid. A claim is `reproduced` if every check's interval lies above its threshold (an intersection-union test), `contradicted` if some check lies below it (by Holm's rule), else `inconclusive`; `not run` if records are missing.
 
 {% for c in claims %}### {{ c.id }}: {{ c.verdict }}
 
-{{ c.says }} ({{ c.source }}).
+*As printed* ({{ c.source }}): “{{ c.quote }}”.
+
+*Tested here, at scale `{{ scale }}`:* {{ c.says }}.{% if c.differs %} *What may differ:* {{ c.differs }}.{% endif %}
 
 {% if c.checks %}{{ c.checks }}
 
-{% endif %}{{ c.traced }}{% if c.others %} Other eps: {{ c.others }}.{% endif %}
+{% endif %}{{ c.traced }}{% if c.others %} Elsewhere: {{ c.others }}.{% endif %}{% if c.settle %} **What would settle it:** {{ c.settle }}.{% endif %}
 
 ```bash
 {{ c.redo }}
@@ -366,13 +368,13 @@ Claims that did not come out as the paper says: {{ against }}.
 
 ## Records
 
-Each is `data/runs/{{ scale }}/<id>/record.json`; `crate-nb runs show <id> --scale {{ scale }}` prints one, and `crate-nb runs check <id>` with the same options trains it again, apart from it, and compares the two. Sets name the records that a claim looks at.
+Each is `data/runs/{{ scale }}/<id>/record.json` (of untrained models: `data/runs/untrained`); `crate-nb runs show <id> --scale {{ scale }}` prints one, and `crate-nb runs check <id>` with the same options trains it again, apart from it, and compares the two. Sets name the records that a claim looks at.
 
 {{ table }}
 """
 
 # %% ../nbs/13_figures.ipynb #ac6cf55a
-_REDO = {"fig1": "fig1", "fig5": "fig1", "fig2": "fig2", "tab2": "tab2", "tab6": "tab2", "tab3": "tab3", "tab1": "tab1", "tab5": "tab1"}   # of a claim's id -> what `--only` calls it
+_REDO = {"fig2-init": "init", "fig1": "fig1", "fig5": "fig1", "fig2": "fig2", "tab2": "tab2", "tab6": "tab2", "tab3": "tab3", "tab1": "tab1", "tab5": "tab1"}   # a claim's id, or the beginning of it -> what `--only` calls it
 
 def _md(rows: Sequence[dict]) -> str:
     return pd.DataFrame(rows).astype(str).map(lambda v: v.replace("|", "\\|")).to_markdown(index=False, disable_numparse=True) if rows else "None."
@@ -391,15 +393,15 @@ def _claim_rows(evidence: Evidence) -> tuple[list[dict], dict[frozenset[str], st
     for c in CLAIMS.values():
         evidence.used.clear()
         checks = assess(c, evidence)
-        here = checks[checks.eps == c.epses[0]]
+        here = main_rows(c, checks)
         used = frozenset(evidence.used if len(here) else ())
         if used: sets.setdefault(used, f"S{len(sets) + 1}")
         row = summary(c, checks)
         shown = [{"check": r.check, "mean": f"{r.mean:+.4g}", "low": f"{r.low:+.4g}", "high": f"{r.high:+.4g}", "threshold": f"{r.threshold:g}", "n": r.n, "paper": "" if pd.isna(r.paper) else f"{r.paper:+.4g}"} for r in here.itertuples()]
         traced = f"Records: set {sets[used]} ({len(used)})." if used else "No record: computed from the seeds of the toy experiment." if len(here) else "No record is there, or not all that it needs."
         unit = f" ({c.unit})" if c.unit else ""
-        rows.append(dict(id=c.id, source=c.source, says=c.says, verdict=row["verdict"], measured=row["measured"], n=row["n"] or "", paper=row["paper"], others=row["other_eps"], toy=bool(len(here) and not used),
-                         checks=shown and f"eps {c.epses[0]:g}{unit}:\n\n" + _md(shown), traced=traced, set=sets.get(used, ""), redo=f"crate-nb reproduce --scale {evidence.scale}" + (f" --dataset {evidence.dataset}" if evidence.dataset != dataset_label(evidence.scale) else "") + f" --only {_REDO[c.id.split('-')[0][:4]]}"))
+        rows.append(dict(id=c.id, source=c.source, quote=c.quote, says=c.says, differs=c.differs, settle=row["settle"], verdict=row["verdict"], measured=row["measured"], n=row["n"] or "", paper=row["paper"], others=row["elsewhere"], toy=bool(len(here) and not used),
+                         checks=shown and f"eps {c.epses[0]:g}{unit}:\n\n" + _md(shown), traced=traced, set=sets.get(used, ""), redo=f"crate-nb reproduce --scale {c.scale or evidence.scale}" + (f" --dataset {evidence.dataset}" if evidence.dataset != dataset_label(evidence.scale) else "") + f" --only {_REDO.get(c.id) or _REDO[c.id.split('-')[0][:4]]}"))
     return rows, sets
 
 
@@ -428,9 +430,12 @@ def write_reproducibility(scale: str,                 # a row of `runs.SCALES`
     evidence = Evidence(scale, dataset)
     claims, sets = _claim_rows(evidence)
     ids = set().union(*sets) if sets else set()
-    records = [r for r in evidence.store if r.id in ids]
-    study = {c.but(seed=0) for c in plan("tab1", scale, evidence.dataset)}
-    groups = {"Table 3 and its like": [r.config for r in records if r.config.but(seed=0) not in study], "the study": [r.config for r in records if r.config.but(seed=0) in study]}
+    scales = dict.fromkeys([scale, *(c.scale for c in CLAIMS.values() if c.scale)])
+    kept = {r.id: (s, r) for s in scales for r in Store(s) if r.id in ids}   # a claim may read another scale's records
+    records = [r for _, r in kept.values()]
+    study = {c.but(seed=0) for c in plan("tab1", scale, evidence.dataset)} if scale in CORRELATION else set()
+    trained = [r.config for r in records if r.config.epochs]
+    groups = {"Table 3 and its like": [c for c in trained if c.but(seed=0) not in study], "the study": [c for c in trained if c.but(seed=0) in study]}
     paper, studied = scale_config("paper"), plan("tab1", "paper")
     settings = [{"field": f"`{f}`", **{g: _values(cs, f) for g, cs in groups.items()}, "scale paper": _values([paper], f), "scale paper, the study": _values(studied, f),
                  "who says so": f"**{who}**" if who == "chosen" else f"*{who}*" if who != "paper" else who, "note": note} for f, (who, note) in ORIGINS.items()]
@@ -440,7 +445,7 @@ def write_reproducibility(scale: str,                 # a row of `runs.SCALES`
     counts = pd.Series([c["verdict"] for c in claims]).value_counts()
     chips = "; ".join(sorted({r.provenance["device"] for r in records}))
     data = [f"`{label}`: {_values([r.config for r in rs], 'train_size')} training and {_values([r.config for r in rs], 'test_size')} test images (none: all), digest {', '.join(sorted({r.provenance.get('data_digest', '?') for r in rs}))}" for label, rs in [(evidence.dataset, records)] if rs] or ["no record"]
-    table = [{"id": f"[{r.id}](../../data/runs/{scale}/{r.id}/record.json)", "sets": " ".join(n for ids, n in sets.items() if r.id in ids), "variant": r.config.variant, "training": training_name(r.config), "width": r.config.dim, "batch": r.config.batch_size, "lr": f"{r.config.lr:g}", "dropout": f"{r.config.dropout:g}",
+    table = [{"id": f"[{r.id}](../../data/runs/{kept[r.id][0]}/{r.id}/record.json)", "sets": " ".join(n for ids, n in sets.items() if r.id in ids), "variant": r.config.variant, "training": training_name(r.config), "width": r.config.dim, "batch": r.config.batch_size, "lr": f"{r.config.lr:g}", "dropout": f"{r.config.dropout:g}",
               "seed": r.config.seed, "epochs": r.final["epochs"], "test accuracy (%)": f"{r.final['test_accuracy']:.2f}", "training loss (nats)": f"{r.final['train_loss']:.4f}", "test loss (nats)": f"{r.final['test_loss']:.4f}", "SRR measure": f"{r.measures['values']['SRR']:.1f}" if r.measures and r.measures["values"].get("SRR") is not None else "", "hours": f"{r.seconds/3600:.3f}"} for r in records]
     models = [{"model": v.paper, "output map": ("minus " if v.sign < 0 else "") + v.output, "trained parameters": "; ".join(sorted({f"{r.final['parameters']:,}" for r in records if r.config.variant == name})) or "not run"} for name, v in VARIANTS.items() if v.paper]
     text = jinja2.Environment(trim_blocks=True).from_string(_FORM).render(

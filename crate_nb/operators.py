@@ -76,35 +76,40 @@ def toy_trajectory(rule: str,             # a to e
                    eps: float = 1.0,      # distortion (> 0), squared inside
                    kappa: float = 0.1,    # step size
                    norm: float | None = 1.0,  # length of the first tokens; None: as drawn, about sqrt(d)
+                   hold: bool = False,    # once a draw's tokens exceed 1e6, keep the last rates instead of raising an error
                    ) -> Tensor:           # (draws, layers, 2): R^c before and after each step, in nats
-    "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5), all layers with the same subspaces; a `UserError` if the tokens diverge."
+    "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5), all layers with the same subspaces; a `UserError` if the tokens diverge, unless they are held."
     z, u = (torch.stack(t) for t in zip(*[(toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g)) for g in draws]))
     rates = [subspace_coding_rate(z, u, eps)]
     for l in range(layers):
-        z = z - kappa*rule_step(z, u, rule, eps)
+        step = z - kappa*rule_step(z, u, rule, eps)
+        if hold: step = torch.where(step.abs().amax((-2, -1), keepdim=True) < 1e6, step, z)      # false of nan, too
+        z = step
         if not z.abs().max() < 1e6: raise UserError(f"rule {rule} diverges in layer {l + 1} with kappa = {kappa:g} at eps = {eps:g}; choose a smaller kappa (the cubic rules bear kappa ~ eps^4)")
         rates.append(subspace_coding_rate(z, u, eps))
     return torch.stack([torch.stack(pair, -1) for pair in zip(rates, rates[1:])], 1)
 
 # %% ../nbs/02_operators.ipynb #11263b6c
 class _FewTokens(torch.autograd.Function):
-    "softmax(V V^T / sqrt(p)) V with the scores kept for the gradient: V V^T is symmetric, so dV takes three products and not five."
+    "softmax(V V^T / sqrt(p)) V of each head, with its weights kept for the gradient."
     @staticmethod
     def forward(v):                                              # (B, N, p)
-        scores = torch.baddbmm(v.new_zeros(()), v, v.mT, beta=0, alpha=v.shape[-1]**-0.5)
-        weights = torch.softmax(scores, -1)
-        return torch.bmm(weights, v), weights
+        across = (v.mT*v.shape[-1]**-0.5).contiguous()           # V^T / sqrt(p) (B, p, N)
+        weights = torch.softmax(torch.bmm(v, across), -1)        # P (B, N, N)
+        return torch.bmm(weights, v), weights, across
 
     @staticmethod
-    def setup_context(ctx, inputs, output): ctx.save_for_backward(*inputs, output[1]); ctx.mark_non_differentiable(output[1])
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, *output)
+        ctx.mark_non_differentiable(*output[1:])
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, grad, _):
-        v, weights = ctx.saved_tensors
-        slope = torch.bmm(grad, v.mT)                            # of the weights, then of the scores
-        slope = weights*(slope - (slope*weights).sum(-1, keepdim=True))
-        return torch.bmm(weights.mT, grad).baddbmm_(slope + slope.mT, v, alpha=v.shape[-1]**-0.5)
+    def backward(ctx, grad, *_):
+        v, heads, weights, across = ctx.saved_tensors
+        delta = (grad*heads).sum(-1, keepdim=True)*v.shape[-1]**-0.5
+        slope = weights*(torch.bmm(grad, across) - delta)        # S / sqrt(p)
+        return torch.bmm(weights.mT, grad) + torch.bmm(slope, v) + torch.bmm(slope.mT, v)
 
 def ssa(z: Tensor,             # tokens (..., N, d)
         u: Tensor,             # subspaces (K, d, p)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Positive', 'ORIGINS', 'SCHEMA', 'SCALES', 'REGULARISED', 'FOUR', 'CORRELATION', 'EXPERIMENTS', 'GRIDS', 'one_line',
-           'Strict', 'RunConfig', 'Record', 'Unregistered', 'read_record', 'Busy', 'training_name', 'Store',
-           'dataset_label', 'scale_config', 'Grid', 'read_grid', 'plan', 'queue']
+           'Strict', 'RunConfig', 'Record', 'Unregistered', 'read_record', 'pack_hits', 'unpack_hits', 'Busy',
+           'training_name', 'Store', 'dataset_label', 'scale_config', 'Grid', 'read_grid', 'plan', 'queue']
 
 # %% ../nbs/07_runs.ipynb #19701e12
 import fcntl, hashlib, itertools, json, logging, os, time, tomllib
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
-import pandas as pd, pydantic
+import numpy as np, pandas as pd, pydantic
 from .core import UserError, check_choice, home, write_atomic
 from .data import NAMES, dataset_name
 from .models import SIZES, VARIANTS, check_sizes
@@ -71,7 +71,7 @@ class RunConfig(Strict):
     weight_decay: float = pydantic.Field(0.0, ge=0)              # adam: l2 penalty, added to the gradient; adamw: decoupled
     schedule: Literal["cosine", "constant"] = "cosine"           # cosine: to zero at the last step
     batch_size: Positive = 128                                   # images of a step; an epoch's last batch may be smaller
-    epochs: Positive = 200                                       # at most, where `stop_loss` is given
+    epochs: pydantic.NonNegativeInt = 200                        # at most, where `stop_loss` is given; 0: the model stays untrained
     stop_loss: float | None = pydantic.Field(None, gt=0)         # stop after the first epoch at whose end the training cross-entropy, without dropout, is at most this
     # sparse rate reduction as regulariser (eq. 14)
     srr_layer: Positive | Literal["random"] | None = None        # None: cross-entropy alone
@@ -185,6 +185,18 @@ def read_record(path: Path  # a `record.json`
         if k in record.final and not (type(record.final[k]) in (int, float) and 0 <= record.final[k] <= 100): raise UserError(f"record {path} says {k} {record.final[k]!r}, a share of 0 to 100 %; it was edited, delete its folder and train it again")
     return record
 
+# %% ../nbs/07_runs.ipynb #0b175002
+def pack_hits(hits: Sequence[bool]  # for each test image, whether it is classified rightly
+              ) -> str:             # hexadecimal, 4 images a digit
+    "Booleans as text, for `Record.final`."
+    return np.packbits(np.asarray(hits, bool)).tobytes().hex()
+
+def unpack_hits(text: str,   # as `pack_hits` gives it
+                images: int  # how many there are
+                ) -> np.ndarray:  # (images,) of bool
+    "Booleans from their text."
+    return np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=images).astype(bool)
+
 # %% ../nbs/07_runs.ipynb #b5e03871
 class Busy(UserError):
     "Another process trains this run."
@@ -279,7 +291,7 @@ class Store:
         found, unknown = {}, set()
         for id, path in sorted((f.name, self.path(f.name)) for f in os.scandir(self.root)) if self.root.is_dir() else ():
             try: stat = os.stat(path)
-            except FileNotFoundError: continue
+            except (FileNotFoundError, NotADirectoryError): continue     # no record in it, or a file such as .DS_Store
             stamp = [stat.st_mtime_ns, stat.st_size]
             try: found[id] = known[id] if id in known and known[id][0] == stamp else [stamp, _row(read_record(path))]
             except Unregistered as e: unknown.add(e.variant)
@@ -306,7 +318,10 @@ SCALES: dict[str, dict[str, Any]] = {                            # name -> field
                   seeds=(0, 1), **_NO_AUGMENTATION),
     "quick": dict(dataset="digits", image_size=8, patch_size=2, dim=32, heads=4, batch_size=32, epochs=5, lr=1e-3, probe_epochs=(0, 1, 2, 3, 5), probe_size=200, seeds=(0, 1, 2), **_NO_AUGMENTATION),
     "small": dict(dataset="cifar10", train_size=10_000, test_size=2_000, image_size=32, patch_size=4, dim=96, heads=6, batch_size=64, epochs=6, lr=1e-3, crop=None, flip=True, ra_ops=0,
-                  probe_epochs=(0, 1, 2, 4, 6), probe_size=500, seeds=(0, 1, 2)),
+                  probe_epochs=(0, 1, 2, 4, 6), probe_size=500, seeds=(0, 1, 2, 3, 4)),
+    "medium": dict(dataset="cifar10", image_size=32, patch_size=8, dim=96, heads=6, batch_size=128, epochs=30, lr=1e-3, crop=(0.5, 1.0), ra_ops=0,
+                   probe_epochs=(0, 1, 2, 5, 10, 20, 30), probe_size=500, test_every=5, seeds=(0, 1, 2, 3, 4)),
+    "untrained": dict(dataset="cifar10", **SIZES["tiny"], train_size=64, test_size=64, epochs=0, probe_epochs=(0,), probe_size=64, seeds=tuple(range(20))),
     "paper": dict(dataset="cifar10", **SIZES["tiny"], seeds=(0, 1, 2)),
 }
 
@@ -389,6 +404,7 @@ def plan(experiment: str,                       # a row of `EXPERIMENTS`
     "The runs that an experiment needs, seed by seed, so that one seed is complete before the next begins; a `UserError` if a name is unknown."
     base = scale_config(scale, dataset)
     rows, own = EXPERIMENTS[check_choice("experiment", experiment, EXPERIMENTS)], SCALES[scale]["seeds"]
+    if experiment in GRIDS and scale not in rows: raise UserError(f"scale {scale} has no grid of {experiment}; it is there at {', '.join(rows)}")
     if experiment in GRIDS: rows, own = rows[scale].rows(), (0,)
     return [base.but(seed=s, **row) for s in (own if seeds is None else seeds) for row in rows]
 

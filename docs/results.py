@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 import pandas as pd
 
-from crate_nb.claims import CLAIMS, Evidence, assess, printed
+from crate_nb.claims import CLAIMS, Evidence, assess, main_rows, printed
 from crate_nb.core import home
 from crate_nb.figures import NOTEBOOKS, stem
 from crate_nb.runs import EXPERIMENTS, plan
@@ -29,14 +29,14 @@ RESULTS = {
     "figure_2": Result("Figure 2: SRR by layer", "fig2", ("fig2-init", "fig2-train"), ("fig2_srr_by_layer", "fig2_terms", "fig2_eps", "fig2_orthonormality")),
     "figure_3": Result("Figure 3: SRR along training", "fig2", ("fig2-train",), ("fig3_srr_by_epoch",)),
     "figure_4": Result("Figure 4: SRR and the generalisation gap", "tab1", ("tab1-best",), ("fig4_srr_gap",)),
-    "figure_5": Result("Figure 5: five update rules", "fig1", ("fig5", "fig5-gaussian"), ("fig5", "fig5_map")),
-    "figure_6": Result("Figure 6: the gap at the other width", "tab1", ("tab5",), ("fig6_srr_gap",)),
-    "table_1": Result("Table 1: 23 measures", "tab1", ("tab1-best", "tab1-norms", "tab1-flat"), ("tab1", "tab1_taus", "tab1_srr_choices", "tab1_srr_ranks"), "table1_correlation_width384"),
-    "table_2": Result("Table 2: SRR as a regulariser", "tab2", ("tab2",), ("tab2",), "table2_regularization"),
-    "table_3": Result("Table 3: the output matrix", "tab3", ("tab3-order",), ("tab3", "tab3_accuracy"), "table3_output_matrix"),
+    "figure_5": Result("Figure 5: five update rules", "fig1", ("fig5",), ("fig5", "fig5_map")),
+    "figure_6": Result("Figure 6: the gap at the other width", "tab1", ("tab5-best",), ("fig6_srr_gap",)),
+    "table_1": Result("Table 1: 23 measures", "tab1", ("tab1-positive", "tab1-best", "tab1-type", "tab1-norms", "tab1-flat"), ("tab1", "tab1_taus", "tab1_srr_choices", "tab1_srr_ranks", "tab1_confounds"), "table1_correlation_width384"),
+    "table_2": Result("Table 2: SRR as a regulariser", "tab2", ("tab2", "tab2-cifar100"), ("tab2",), "table2_regularization"),
+    "table_3": Result("Table 3: the output matrix", "tab3", ("tab3-order", "tab3-transpose", "tab3-negative"), ("tab3", "tab3_accuracy"), "table3_output_matrix"),
     "table_4": Result("Table 4: the grid of models", "tab1", (), ("tab4",)),
-    "table_5": Result("Table 5: 23 measures at the other width", "tab1", ("tab5",), ("tab5",), "table5_correlation_other_width"),
-    "table_6": Result("Table 6: which layer to regularise", "tab2", ("tab6-last", "tab6-random"), ("tab6", "tab6_gains"), "table6_layer_choice_cifar10"),
+    "table_5": Result("Table 5: 23 measures at the other width", "tab1", ("tab5-best", "tab5-flat"), ("tab5",), "table5_correlation_other_width"),
+    "table_6": Result("Table 6: which layer to regularise", "tab2", ("tab6-last", "tab6-shallow", "tab6-random"), ("tab6", "tab6_gains"), "table6_layer_choice_cifar10"),
 }
 
 @lru_cache
@@ -74,10 +74,10 @@ def cost(key: str) -> str:
 
 def partial(r: Result) -> str:
     "What the claims of a result say of the records that are there, where its own figures wait for more."
-    found = pd.concat([assess(CLAIMS[i], evidence()).query(f"eps == {CLAIMS[i].epses[0]}") for i in r.claims])
+    found = pd.concat([main_rows(CLAIMS[i], assess(CLAIMS[i], evidence())) for i in r.claims])
     rows = [{"claim": c.id, "check": c.check, "mean": f"{c.mean:+.2f}", "95 % interval": f"[{c.low:+.2f}, {c.high:+.2f}]", "n": c.n, "paper": "" if pd.isna(c.paper) else f"{c.paper:+.2f}"} for c in found.itertuples()]
     if not rows: return f"Nothing yet at scale `{SCALE}`: its runs are not recorded.\n"
-    return f"The table itself is drawn when all {len(plan(r.key, SCALE, LABEL))} runs of its notebook are recorded; {len(evidence().records(r.key))} are. What its claims ask of those ({found.unit.iloc[0]}, means over seeds, the intervals of a claim together at 95 %):\n\n{table(pd.DataFrame(rows))}\n"
+    return f"The table itself is drawn when all {len(plan(r.key, SCALE, LABEL))} runs of its notebook are recorded; {len(evidence().records(r.key))} are. What its claims ask of those ({found.unit.iloc[0]}, means over seeds, with 95 % intervals):\n\n{table(pd.DataFrame(rows))}\n"
 
 def table(frame: pd.DataFrame) -> str:
     "A table as markdown; a vertical bar in a cell would end it."

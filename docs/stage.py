@@ -19,7 +19,7 @@ SOURCE = f"{settings['git_url']}/blob/{settings['branch']}"
 COLAB = settings["git_url"].replace("https://github.com", "https://colab.research.google.com/github") + f"/blob/{settings['branch']}"
 
 # Which notebook is which page: path in the repository -> page of the book
-GUIDES = ["first_hour", "add_a_variant", "add_a_measure", "own_images", "official_checkpoint", "regulariser", "slurm", "rented_gpu", "records"]
+GUIDES = ["what_we_found", "first_hour", "add_a_variant", "add_a_measure", "own_images", "official_checkpoint", "regulariser", "slurm", "rented_gpu", "records"]
 EXECUTED = home()/"figures"/results.SCALE/"notebooks"
 PAGES = {"nbs/index.ipynb": "index", "README.md": "index", "data/README.md": "reference/records", f"figures/{results.SCALE}/report.html": "paper/index", f"figures/{results.SCALE}/{results.REPORT}": "paper/report"}
 PAGES |= {f"nbs/{p.name}": f"library/{p.stem}" for p in MODULES.values()}
@@ -139,17 +139,17 @@ def maths(text: str) -> str:
 def verdict_table(ids: tuple[str, ...]) -> str:
     import pandas as pd
     v = results.verdicts()
-    rows = [{"claim": f"`{i}`", "verdict": f"**{MARKS[v.verdict[i]]} {v.verdict[i]}**", "measured, with its interval": maths(v.measured[i]), "n": v.n[i] or "", "paper": v.paper[i], "at other eps": v.other_eps[i]} for i in ids]
+    rows = [{"claim": f"`{i}`", "verdict": f"**{MARKS[v.verdict[i]]} {v.verdict[i]}**", "measured, with its interval": maths(v.measured[i]), "n": v.n[i] or "", "paper": v.paper[i], "elsewhere": v.elsewhere[i], "to settle it": v.settle[i]} for i in ids]
     return "{.scroll}\n" + pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True) + "\n"
 
 def result_page(name: str, r: results.Result):
     "The page of a figure or table."
     page, notebook = f"paper/{name}", f"nbs/paper/{results.NOTEBOOKS[r.key]}.ipynb"
     v = results.verdicts().verdict
-    claims = "\n".join(f"- `{i}` ({results.CLAIMS[i].source}): {maths(results.CLAIMS[i].says)}. **{MARKS[v[i]]} {v[i]}**" for i in r.claims) or "It states no claim of its own: it says which models the tables are about."
+    claims = "\n".join(f"- `{i}` ({results.CLAIMS[i].source}): “{maths(results.CLAIMS[i].quote)}”. Tested: {maths(results.CLAIMS[i].says)}. **{MARKS[v[i]]} {v[i]}**" for i in r.claims) or "It states no claim of its own: it says which models the tables are about."
     figures = "\n".join(filter(None, (shown(n, page) for n in r.shown))) or results.partial(r)
     paper = results.printed_text(r)
-    verdict = verdict_table(r.claims) + "\n`measured` is the check that decides, with its interval at 95 % for the claim as a whole; what the words mean stands in [Claims](../library/12_claims.ipynb).\n" if r.claims else "None.\n"
+    verdict = verdict_table(r.claims) + "\n`measured` is the check that decides, with its 95 % interval; what the words mean stands in [Claims](../library/12_claims.ipynb).\n" if r.claims else "None.\n"
     how = prose(results.intro(r.key), notebook, page)
     write(f"{page}.md", f"""# {r.title}
 
