@@ -149,6 +149,14 @@ class PaperParameters(ReadParameters):
         "The records of an experiment; what is missing is trained now; a `UserError` if a run fails."
         return records_of(plan(experiment, self.scale, self.dataset, self.seeds), experiment in GRIDS, self.scale, self.folder, self.device)
 
+    def recorded(self, experiment: str,                          # likewise
+                 ) -> list[Record]:                              # in the order of `runs.plan`
+        "The records of an experiment that are there; nothing is trained. A `UserError` if there is none."
+        store = Store(self.scale)
+        found = [r for c in plan(experiment, self.scale, self.dataset, self.seeds) if (r := store.get(c))]
+        if not found: raise UserError(f"no run of {experiment} is recorded at scale {self.scale}; crate-nb reproduce --scale {self.scale} --only {experiment} trains them")
+        return found
+
 class BenchParameters(Strict):
     "The parameters of a benchmark."
     device: str = "auto"                                         # auto, cpu, cuda, cuda:<index>
@@ -205,7 +213,7 @@ def is_fresh(notebook: Path,                 # whose code counts
 
 # %% ../nbs/13_figures.ipynb #6d209f88
 NOTEBOOKS: dict[str, str] = {                                    # what `--only` calls them -> the notebook in nbs/paper
-    "fig1": "fig1_pitfalls", "fig2": "fig2_layerwise_srr", "tab2": "tab2_regularization", "tab3": "tab3_output_matrix", "tab1": "tab1_correlation", "audit": "audit_printed_tables", "claims": "claims", "init": "fig2_untrained"}
+    "fig1": "fig1_pitfalls", "fig2": "fig2_layerwise_srr", "tab2": "tab2_regularization", "tab3": "tab3_output_matrix", "tab1": "tab1_correlation", "audit": "audit_printed_tables", "claims": "claims", "init": "fig2_untrained", "mechanism": "regulariser_mechanism"}
 
 BENCHES: dict[str, str] = {                                      # what `crate-nb bench` calls them -> the notebook in nbs/bench
     "step": "training_step", "rates": "rates_and_probe", "augmentation": "augmentation", "runs": "whole_runs", "records": "records", "measures": "measures_cost", "sigma": "sigma_search"}
@@ -244,7 +252,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; ma
 _MARKS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "≈", "not run": "–"}
 _TITLES = {"fig1": ("Pitfalls in the derivation (Figures 1 and 5)", "Figures 1, 5"), "fig2": ("Sparse rate reduction by layer (Figures 2 and 3)", "Figures 2, 3"),
            "tab2": ("SRR as a regulariser (Tables 2 and 6)", "Tables 2, 6"), "tab3": ("The output matrix (Table 3)", "Table 3"),
-           "tab1": ("SRR as a predictor of generalisation (Tables 1, 4 and 5, Figures 4 and 6)", "Tables 1, 4, 5"), "audit": ("What the printed tables say about themselves", "Audit"), "claims": ("All checks", "All checks"), "init": ("Sparse rate reduction before training (Figure 2)", "Figure 2, untrained")}
+           "tab1": ("SRR as a predictor of generalisation (Tables 1, 4 and 5, Figures 4 and 6)", "Tables 1, 4, 5"), "audit": ("What the printed tables say about themselves", "Audit"), "claims": ("All checks", "All checks"), "init": ("Sparse rate reduction before training (Figure 2)", "Figure 2, untrained"), "mechanism": ("How the regulariser works (beyond the paper)", "The regulariser")}
 
 # %% ../nbs/13_figures.ipynb #d2bfefc9
 def _results(folder: Path) -> dict[str, list[dict]]:

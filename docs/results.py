@@ -12,7 +12,8 @@ from crate_nb.runs import EXPERIMENTS, plan
 from crate_nb.training import duration
 
 SCALE, LABEL = "small", "cifar10-jpeg75"                         # whose records the book shows
-FIGURES = home()/"figures"/SCALE
+SCALES = (SCALE, "untrained")                                    # the profiles before training are at the paper's own architecture
+FIGURES = {s: home()/"figures"/s for s in SCALES}
 REPORT = f"{stem('reproducibility', SCALE, LABEL)}.md"
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Result:
 
 RESULTS = {
     "figure_1": Result("Figure 1: the pitfalls", "fig1", ("fig1a", "fig1b"), ("fig1a", "fig1b")),
-    "figure_2": Result("Figure 2: SRR by layer", "fig2", ("fig2-init", "fig2-train"), ("fig2_srr_by_layer", "fig2_terms", "fig2_eps", "fig2_orthonormality")),
+    "figure_2": Result("Figure 2: SRR by layer", "fig2", ("fig2-init", "fig2-train"), ("fig2_untrained", "fig2_turns", "fig2_search", "fig2_srr_by_layer", "fig2_terms", "fig2_eps", "fig2_orthonormality")),
     "figure_3": Result("Figure 3: SRR along training", "fig2", ("fig2-train",), ("fig3_srr_by_epoch",)),
     "figure_4": Result("Figure 4: SRR and the generalisation gap", "tab1", ("tab1-best",), ("fig4_srr_gap",)),
     "figure_5": Result("Figure 5: five update rules", "fig1", ("fig5",), ("fig5", "fig5_map")),
@@ -47,15 +48,16 @@ def evidence() -> Evidence:
 @lru_cache
 def verdicts() -> pd.DataFrame:
     "One row per claim, as `figures/<scale>` has it."
-    return pd.read_csv(FIGURES/f"{stem('claims', SCALE, LABEL)}.csv", keep_default_na=False).set_index("id")
+    return pd.read_csv(FIGURES[SCALE]/f"{stem('claims', SCALE, LABEL)}.csv", keep_default_na=False).set_index("id")
 
 def saved(name: str) -> dict | None:
     "A saved figure or table: its own, or that with the data set's label."
-    path = next((p for p in (FIGURES/f"{stem(name, SCALE, LABEL)}.json", FIGURES/f"{name}.json") if p.is_file()), None)
-    return json.loads(path.read_text()) if path else None
+    path = next((p for s in SCALES for p in (FIGURES[s]/f"{stem(name, s, LABEL)}.json", FIGURES[s]/f"{name}.json") if p.is_file()), None)
+    return dict(json.loads(path.read_text()), folder=path.parent) if path else None
 
 def provenance(key: str) -> str:
     "Where a page's numbers come from."
+    if key == "init": return f"Numbers: {len(evidence().on('untrained').records('fig2'))} records of scale `untrained`, data set `{LABEL}`."
     if key not in EXPERIMENTS: return "Numbers: computed from fixed seeds and the paper's printed tables; no model is trained." if key != "claims" else f"Numbers: all records of scale `{SCALE}`, data set `{LABEL}`."
     there, wanted = len(evidence().records(key)), len(plan(key, SCALE, LABEL))
     return f"Numbers: {there} records of scale `{SCALE}`, data set `{LABEL}`." if there >= wanted else f"Numbers: the paper's, and {there} records of scale `{SCALE}`, data set `{LABEL}`, of the {wanted} that it takes."

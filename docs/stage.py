@@ -20,7 +20,7 @@ COLAB = settings["git_url"].replace("https://github.com", "https://colab.researc
 
 # Which notebook is which page: path in the repository -> page of the book
 GUIDES = ["what_we_found", "first_hour", "add_a_variant", "add_a_measure", "own_images", "official_checkpoint", "regulariser", "slurm", "rented_gpu", "records"]
-EXECUTED = home()/"figures"/results.SCALE/"notebooks"
+EXECUTED = {p.name: p for s in reversed(results.SCALES) for p in (results.FIGURES[s]/"notebooks").glob("*.ipynb")}
 PAGES = {"nbs/index.ipynb": "index", "README.md": "index", "data/README.md": "reference/records", f"figures/{results.SCALE}/report.html": "paper/index", f"figures/{results.SCALE}/{results.REPORT}": "paper/report"}
 PAGES |= {f"nbs/{p.name}": f"library/{p.stem}" for p in MODULES.values()}
 PAGES |= {f"nbs/guides/{g}.ipynb": f"guides/{g}" for g in GUIDES}
@@ -129,7 +129,7 @@ def shown(name: str, page: str) -> str:
     if r["kind"] == "table":
         import pandas as pd
         return f"### {maths(r['title'])}\n\n{results.table(pd.DataFrame(r['rows'], columns=r['columns']))}\n{caption}"
-    path = (results.FIGURES/f"{r['name']}.png").relative_to(ROOT)
+    path = (r["folder"]/f"{r['name']}.png").relative_to(ROOT)
     return f"### {maths(r['title'])}\n\n![{maths(r['title'])}]({picture(str(path), 'README.md', page)}){width_of(str(path), 'README.md')}\n\n{caption}"
 
 def maths(text: str) -> str:
@@ -198,9 +198,9 @@ def paper_part():
     keys = {v: k for k, v in results.NOTEBOOKS.items()}
     for source, page in PAGES.items():
         if source.startswith("nbs/paper/"):
-            copy = EXECUTED/Path(source).name
-            page_of(source, copy if copy.is_file() else None, line_of(source, results.provenance(keys[Path(source).stem]) if copy.is_file() else f"Not run at scale `{results.SCALE}` yet, so it shows no numbers."))
-    report = (results.FIGURES/results.REPORT).read_text()
+            copy = EXECUTED.get(Path(source).name)
+            page_of(source, copy, line_of(source, results.provenance(keys[Path(source).stem]) if copy else f"Not run at scale `{results.SCALE}` yet, so it shows no numbers."))
+    report = (results.FIGURES[results.SCALE]/results.REPORT).read_text()
     report = re.sub(r"`[^`]*`|R\^c", lambda m: m[0] if m[0].startswith("`") else "$R^c$", report)
     write("paper/report.md", prose(report, f"figures/{results.SCALE}/{results.REPORT}", "paper/report"))
     v = results.verdicts()
