@@ -82,6 +82,11 @@ def main_width(grid: Grid,  # of a correlation study, with an axis `dim`
     "The width of Table 1."
     return 384 if 384 in grid.axes["dim"] else max(grid.axes["dim"])
 
+@lru_cache(maxsize=4)
+def _studies_of(scale: str, dataset: str, digest: str) -> dict[str, "Study | None"]:
+    "Where the studies of one set of records are kept: their draws take long, and every report asks for them."
+    return {}
+
 class Evidence:
     "The records of a scale and data set, and what is asked of them."
     def __init__(self, scale: str,              # whose store is read
@@ -90,7 +95,7 @@ class Evidence:
         self.dataset = dataset_label(scale, dataset)
         self._records = [r for r in self.store if r.config.dataset == self.dataset]
         self.used: set[str] = set()                              # ids of the records that were looked at
-        self._studies: dict[str, Study | None] = {}
+        self._studies = _studies_of(scale, self.dataset, self.store.digest())
         self._by_experiment: dict[str, list[Record]] = {}
 
     def records(self, experiment: str,  # a row of `runs.EXPERIMENTS`

@@ -8,7 +8,7 @@ __all__ = ['COLORS', 'MARKERS', 'NOTEBOOKS', 'BENCHES', 'use_style', 'epoch_colo
            'read_parameters', 'stamp', 'is_fresh', 'write_report', 'write_reproducibility']
 
 # %% ../nbs/13_figures.ipynb #65b66029
-import base64, hashlib, io, itertools, json, re
+import base64, hashlib, inspect, io, itertools, json, re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,10 +17,12 @@ from PIL import Image
 from . import __version__
 from .core import UserError, check_choice, device_name, home, pick_device, write_atomic
 from .models import VARIANTS
+from .operators import toy_trajectory
 from .runs import CORRELATION, GRIDS, ORIGINS, Positive, SCALES, Record, RunConfig, Store, Strict, dataset_label, plan, scale_config, training_name
 from .training import Engine, duration, pick_engine
+from .measures import MeasureSettings
 from .sweeps import records_of
-from .claims import CLAIMS, Evidence, Interval, TABLES, VERDICTS, assess, main_rows, printed_audit, summary, verdicts
+from .claims import CLAIMS, Evidence, Interval, SUBSPACE, TABLES, TOKENS, TOY_SEEDS, TOY_STEPS, VERDICTS, assess, main_rows, printed_audit, summary, verdicts
 
 # %% ../nbs/13_figures.ipynb #95b3423c
 _palette = sns.color_palette("colorblind")
@@ -95,7 +97,8 @@ def setting(configs: Iterable[RunConfig],    # at least one; all but ids and see
             ) -> str:                        # three sentences: data, models and training, number of runs and seeds
     "What the runs of a figure share, for its caption."
     configs = list(configs); c = configs[0]
-    sizes = f" ({c.train_size:,} training images)" if c.train_size else ""
+    parts = [f"{count:,} {kind}" for count, kind in ((c.train_size, "training"), (c.test_size, "test")) if count]
+    sizes = f" ({' and '.join(parts)} images)" if parts else ""
     seeds = sorted({c.seed for c in configs})
     augmentation = ", ".join([t for t, on in [("random resized crop", c.crop), ("flip", c.flip), (f"RandAugment({c.ra_ops}, {c.ra_magnitude})", c.ra_ops)] if on]) or "no augmentation"
     return (f"Data: {c.dataset}{sizes} at {c.image_size} x {c.image_size} pixels, patches of {c.patch_size}. Models: depth {c.depth}, width {c.dim}, {c.heads} heads; {c.epochs} epochs, batch {c.batch_size}, "
@@ -149,8 +152,8 @@ class PaperParameters(ReadParameters):
         "The records of an experiment; what is missing is trained now; a `UserError` if a run fails."
         return records_of(plan(experiment, self.scale, self.dataset, self.seeds), experiment in GRIDS, self.scale, self.folder, self.device)
 
-    def recorded(self, experiment: str,                          # likewise
-                 ) -> list[Record]:                              # in the order of `runs.plan`
+    def records_there(self, experiment: str,                     # likewise
+                      ) -> list[Record]:                         # in the order of `runs.plan`
         "The records of an experiment that are there; nothing is trained. A `UserError` if there is none."
         store = Store(self.scale)
         found = [r for c in plan(experiment, self.scale, self.dataset, self.seeds) if (r := store.get(c))]
@@ -303,7 +306,7 @@ _FORM = """<!-- made by `crate-nb report` from records {{ digest }} -->
 
 **Scope.** {{ claims|length }} claims of the paper, from its figures, tables and text: {{ ids }}.
 
-**Methodology.** The official code of the paper is not public; models, rates, measures and training were written anew from its text, and checked against closed forms, naive loops and the official CRATE architecture. {{ records|length }} models were trained on `{{ label }}`{% if hours %}, {{ hours }} on {{ chips }}{% endif %}.
+**Methodology.** The official code of the paper is not public; models, rates, measures and training were written anew from its text, and checked against closed forms, naive loops and the official CRATE architecture. {{ trained }} models were trained on `{{ label }}`{% if hours %}, {{ hours }} on {{ chips }}{% endif %}{% if records|length > trained %}; {{ records|length - trained }} records are of untrained models{% endif %}.
 
 **Results.** At scale `{{ scale }}`: {{ tally }}. {{ toys }} of the claims are about an experiment without data, and have verdicts at every scale.
 
@@ -421,9 +424,31 @@ def _compute(records: Sequence[Record], sets: dict[frozenset[str], str]) -> list
         return {"records": name, "runs": len(rs), "epochs": sum(r.final["epochs"] for r in rs), "hours": f"{sum(r.seconds for r in rs)/3600:.2f}", "hardware": each("device"), "threads": each("threads"), "precision": each("dtype"), "torch": each("torch"), "until": max(p.utc)[:10]}
     return [row(name, [r for r in records if r.id in ids]) for ids, name in sets.items()] + ([row("all", records)] if records else [])
 
+def _choices_of_measures() -> list[str]:
+    "What the measures of Tables 1 and 5 leave open, and what is taken here."
+    m = MeasureSettings()
+    return [
+        f"LayerNorm: the paper removes it when measures are evaluated; here {m.srr_layernorm} for SRR (recorded both ways) and {m.layernorm} for margin and sigma, since without it a trained network hardly classifies (chosen)",
+        f"SRR as a measure: eps {m.eps[0]:g}, non-zeros counted, the mean over all layers and the first {m.srr_images} training images; others in Table 1's notebook (chosen)",
+        f"sigma: the standard deviation of the noise that costs 0.1 of accuracy, from {m.draws} draws on at most {m.images:,} training images; its square root in the published code ({m.convention})",
+        "path norm: the squared entries of the maps that a path runs through, ISTA's folded matrix among them; the published code squares parameters (recorded beside the measures)",
+        "weights of the norms: embedding, U, D, W and head, without biases, LayerNorm, positions and class token (chosen after the published code)",
+    ]
+
+def _choices_of_the_toy() -> list[str]:
+    "What the experiment of Figures 1 and 5 leaves open, and what is taken here."
+    default = {k: p.default for k, p in inspect.signature(toy_trajectory).parameters.items()}
+    steps = ", ".join(f"{s:g}" for s in TOY_STEPS)
+    return [
+        f"the toy of Figures 1 and 5: d {default['d']}, N {TOKENS}, K {default['k']}, p {SUBSPACE}, L {default['layers']}, {len(TOY_SEEDS)} draws (chosen)",
+        f"its step: kappa alpha_p of {steps}, of which all must agree (chosen)",
+        "its tokens: Gaussian as drawn, as the text says; unit norm and other eps are rows beside the claim (chosen)",
+    ]
+
 def _open_questions() -> list[str]:
     "What the text leaves open: settings, and what its tables say of themselves."
     rows = [f"`{f}`: {note} ({who})" for f, (who, note) in ORIGINS.items() if who != "paper"]
+    rows += _choices_of_measures() + _choices_of_the_toy()
     for width, name in TABLES.items():
         found, cells = printed_audit(width)
         rows.append(f"`data/paper/{name}.csv`: its decimals are those of {found['models']} models, of {found['of']} in the grid; {len(cells)} cells do not fit (" + ", ".join(f"{n} {k}" for k, n in cells.kind.value_counts().items()) + "), as `crate-nb reproduce --only audit` shows")
@@ -452,13 +477,13 @@ def write_reproducibility(scale: str,                 # a row of `runs.SCALES`
     differs = [{"field": f"`{f}`", "here": _values(main, f), "the paper's scale": _values([paper], f), "why": ORIGINS[f][1]} for f in ORIGINS if main and f not in asked and _values(main, f) != _values([paper], f)]
     counts = pd.Series([c["verdict"] for c in claims]).value_counts()
     chips = "; ".join(sorted({r.provenance["device"] for r in records}))
-    data = [f"`{label}`: {_values([r.config for r in rs], 'train_size')} training and {_values([r.config for r in rs], 'test_size')} test images (none: all), digest {', '.join(sorted({r.provenance.get('data_digest', '?') for r in rs}))}" for label, rs in [(evidence.dataset, records)] if rs] or ["no record"]
+    data = [f"`{label}`: {_values([r.config for r in rs], 'train_size')} training and {_values([r.config for r in rs], 'test_size')} test images (none: all), SRR by layer over {_values([r.config for r in rs], 'probe_size')} training images, digest {', '.join(sorted({r.provenance.get('data_digest', '?') for r in rs}))}" for label, rs in [(evidence.dataset, records)] if rs] or ["no record"]
     table = [{"id": f"[{r.id}](../../data/runs/{kept[r.id][0]}/{r.id}/record.json)", "sets": " ".join(n for ids, n in sets.items() if r.id in ids), "variant": r.config.variant, "training": training_name(r.config), "width": r.config.dim, "batch": r.config.batch_size, "lr": f"{r.config.lr:g}", "dropout": f"{r.config.dropout:g}",
               "seed": r.config.seed, "epochs": r.final["epochs"], "test accuracy (%)": f"{r.final['test_accuracy']:.2f}", "training loss (nats)": f"{r.final['train_loss']:.4f}", "test loss (nats)": f"{r.final['test_loss']:.4f}", "SRR measure": f"{r.measures['values']['SRR']:.1f}" if r.measures and r.measures["values"].get("SRR") is not None else "", "hours": f"{r.seconds/3600:.3f}"} for r in records]
     models = [{"model": v.paper, "output map": ("minus " if v.sign < 0 else "") + v.output, "trained parameters": "; ".join(sorted({f"{r.final['parameters']:,}" for r in records if r.config.variant == name})) or "not run"} for name, v in VARIANTS.items() if v.paper]
     text = jinja2.Environment(trim_blocks=True).from_string(_FORM).render(
         scale=scale, label=evidence.dataset, version=__version__, digest=evidence.store.digest(), records=records, claims=claims, ids=", ".join(f"`{c['id']}`" for c in claims), hours=duration(sum(r.seconds for r in records)) if records else "", chips=chips,
-        tally=", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts), toys=sum(c["toy"] for c in claims), variants=_md(models), data=data, settings=_md(settings), compute=_md(_compute(records, sets)),
+        tally=", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts), trained=len(trained), toys=sum(c["toy"] for c in claims), variants=_md(models), data=data, settings=_md(settings), compute=_md(_compute(records, sets)),
         results=_md([{"claim": f"[{c['id']}](#{c['id']}-{c['verdict'].replace(' ', '-')})", "verdict": f"**{c['verdict']}**", "measured": c["measured"], "n": c["n"], "paper": c["paper"], "records": c["set"]} for c in claims]),
         differs=_md(differs), against="; ".join(f"`{c['id']}` ({c['verdict']}: {c['measured']})" for c in claims if c["verdict"] == "contradicted") or "none", opens=_open_questions(), table=_md(table))
     return write_atomic(home()/"figures"/scale/f"{stem('reproducibility', scale, evidence.dataset)}.md", text)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 import pandas as pd
 
-from crate_nb.claims import CLAIMS, Evidence, assess, main_rows, printed
+from crate_nb.claims import CLAIMS, Evidence, printed
 from crate_nb.core import home
 from crate_nb.figures import NOTEBOOKS, stem
 from crate_nb.runs import EXPERIMENTS, plan
@@ -58,6 +58,7 @@ def saved(name: str) -> dict | None:
 def provenance(key: str) -> str:
     "Where a page's numbers come from."
     if key == "init": return f"Numbers: {len(evidence().on('untrained').records('fig2'))} records of scale `untrained`, data set `{LABEL}`."
+    if key == "mechanism": return f"Numbers: models that the notebook trains itself, at scale `{SCALE}`, data set `{LABEL}`; its captions say how many, and how."
     if key not in EXPERIMENTS: return "Numbers: computed from fixed seeds and the paper's printed tables; no model is trained." if key != "claims" else f"Numbers: all records of scale `{SCALE}`, data set `{LABEL}`."
     there, wanted = len(evidence().records(key)), len(plan(key, SCALE, LABEL))
     return f"Numbers: {there} records of scale `{SCALE}`, data set `{LABEL}`." if there >= wanted else f"Numbers: the paper's, and {there} records of scale `{SCALE}`, data set `{LABEL}`, of the {wanted} that it takes."
@@ -73,13 +74,6 @@ def cost(key: str) -> str:
     each = sum(r.provenance["seconds"] for r in like)/sum(r.config.epochs for r in like)
     left = {c.id: c for c in runs}.keys() - {r.id for r in records}
     return f"{len(runs)} runs, {len(records)} of them recorded; the rest takes about {duration(each*sum(c.epochs for c in runs if c.id in left))} of one core, if an epoch takes as long as in the {len(like)} runs of Table 3."
-
-def partial(r: Result) -> str:
-    "What the claims of a result say of the records that are there, where its own figures wait for more."
-    found = pd.concat([main_rows(CLAIMS[i], assess(CLAIMS[i], evidence())) for i in r.claims])
-    rows = [{"claim": c.id, "check": c.check, "mean": f"{c.mean:+.2f}", "95 % interval": f"[{c.low:+.2f}, {c.high:+.2f}]", "n": c.n, "paper": "" if pd.isna(c.paper) else f"{c.paper:+.2f}"} for c in found.itertuples()]
-    if not rows: return f"Nothing yet at scale `{SCALE}`: its runs are not recorded.\n"
-    return f"The table itself is drawn when all {len(plan(r.key, SCALE, LABEL))} runs of its notebook are recorded; {len(evidence().records(r.key))} are. What its claims ask of those ({found.unit.iloc[0]}, means over seeds, with 95 % intervals):\n\n{table(pd.DataFrame(rows))}\n"
 
 def table(frame: pd.DataFrame) -> str:
     "A table as markdown; a vertical bar in a cell would end it."

@@ -147,7 +147,7 @@ def result_page(name: str, r: results.Result):
     page, notebook = f"paper/{name}", f"nbs/paper/{results.NOTEBOOKS[r.key]}.ipynb"
     v = results.verdicts().verdict
     claims = "\n".join(f"- `{i}` ({results.CLAIMS[i].source}): “{maths(results.CLAIMS[i].quote)}”. Tested: {maths(results.CLAIMS[i].says)}. **{MARKS[v[i]]} {v[i]}**" for i in r.claims) or "It states no claim of its own: it says which models the tables are about."
-    figures = "\n".join(filter(None, (shown(n, page) for n in r.shown))) or results.partial(r)
+    figures = "\n".join(filter(None, (shown(n, page) for n in r.shown))) or f"Nothing yet at scale `{results.SCALE}`: its runs are not recorded.\n"
     paper = results.printed_text(r)
     verdict = verdict_table(r.claims) + "\n`measured` is the check that decides, with its 95 % interval; what the words mean stands in [Claims](../library/12_claims.ipynb).\n" if r.claims else "None.\n"
     how = prose(results.intro(r.key), notebook, page)
