@@ -14,7 +14,7 @@ def run(path): return path, *test_nb(path)
 
 if __name__ == "__main__":
     wanted = sys.argv[1:]
-    paths = [p for p in sorted((ROOT/"nbs").rglob("*.ipynb")) if ".ipynb_checkpoints" not in p.parts]
+    paths = [p for p in sorted((ROOT/"nbs").rglob("*.ipynb")) if ".ipynb_checkpoints" not in p.parts and "skip_exec: true" not in p.read_text()[:1000]]
     paths = [p for p in paths if not wanted or any(w in str(p.relative_to(ROOT)) for w in wanted)]
     paths.sort(key=lambda p: p.parent.name != "checks")                           # the long ones first
     failed = 0
