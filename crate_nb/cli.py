@@ -26,9 +26,11 @@ from .figures import BENCHES, BenchParameters, NOTEBOOKS, PaperParameters, stamp
 
 # %% ../nbs/14_cli.ipynb #c4162994
 def _strip_paths(notebook: Path):
-    "Drop what papermill notes of this machine: input and output paths."
+    "Drop what tells of this machine: papermill's input and output paths, and what went to stderr, where warnings name files."
     nb = json.loads(notebook.read_text())
     for key in ("input_path", "output_path", "environment_variables"): nb["metadata"].get("papermill", {}).pop(key, None)
+    for cell in nb["cells"]:
+        if "outputs" in cell: cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
     notebook.write_text(json.dumps(nb, indent=1, ensure_ascii=False) + "\n")
 
 def run_notebook(source: Path,                 # of nbs/paper or nbs/bench

@@ -230,6 +230,11 @@ class Subject:
         return _Batches(self, n or len(self.x), size)
     def _as(self, layernorm: str): return without_layernorm(self.model) if layernorm == "removed" else nullcontext()
 
+    @torch.no_grad()
+    def logits(self) -> Tensor:  # (m, classes)
+        "The logits of all training images, by the model as it is now."
+        return torch.cat([self.model(x) for x, _ in self.batches()])
+
     @cached_property
     def weights(self) -> list[Tensor]:
         "The trained matrices W_1, ..., W_n."
@@ -256,10 +261,9 @@ class Subject:
         return _stack(spectral_norm(w)**2 for w in self.distances)
 
     @cached_property
-    @torch.no_grad()
     def margin(self) -> float:  # nan if it is not positive
         "gamma: the 10th percentile of the margins of all training images."
-        with self._as(self.settings.layernorm): logits = torch.cat([self.model(x) for x, _ in self.batches()])
+        with self._as(self.settings.layernorm): logits = self.logits()
         found = margin(logits, self.y)
         return found if found > 0 else math.nan
     @cached_property
@@ -368,14 +372,11 @@ MEASURES |= {
 # %% ../nbs/09_measures.ipynb #09b00008
 def _finite(x: float) -> float | None: return float(x) if math.isfinite(x) else None
 
-@torch.no_grad()
-def _logits_of(model: nn.Module, batches: Sequence[tuple[Tensor, Tensor]]) -> Tensor: return torch.cat([model(x) for x, _ in batches])
-
 def _tempered(s: Subject) -> dict[str, float]:
     "The temperature that fits the test images, and the gap at it (nats)."
     if s.test is None: return dict.fromkeys(("temperature", "gap_at_temperature"), math.nan)
     tests = Subject(s.model, s.initial, *s.test, s.settings)
-    trained, tested = (_logits_of(s.model, subject.batches()).double() for subject in (s, tests))
+    trained, tested = (subject.logits().double() for subject in (s, tests))
     t = fit_temperature(tested, tests.y)
     return dict(temperature=t, gap_at_temperature=float(F.cross_entropy(tested/t, tests.y) - F.cross_entropy(trained/t, s.y)))
 
