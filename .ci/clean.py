@@ -1,4 +1,5 @@
 """git's clean filter for notebooks: standard input to standard output, as nbdev_clean leaves a file (whose own --stdin fails in nbdev 2.4.14)."""
+
 import json, sys
 from execnb.nbio import dict2nb, nb2str
 from nbdev.clean import clean_nb
@@ -6,5 +7,9 @@ from nbdev.config import get_config
 
 nb = dict2nb(json.load(sys.stdin))
 config = get_config()
-clean_nb(nb, allowed_metadata_keys=config.allowed_metadata_keys.split(), allowed_cell_metadata_keys=config.allowed_cell_metadata_keys.split())
+clean_nb(
+    nb,
+    allowed_metadata_keys=config.allowed_metadata_keys.split(),
+    allowed_cell_metadata_keys=config.allowed_cell_metadata_keys.split(),
+)
 sys.stdout.write(nb2str(nb))

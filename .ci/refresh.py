@@ -2,7 +2,9 @@
 
 usage: python .ci/refresh.py [name ...]    names are parts of notebook paths; all of the library, the guides and the index by default
 """
+
 import os, sys
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
 from concurrent.futures import ProcessPoolExecutor
@@ -24,36 +26,64 @@ def _watch(event, args):
 _sys.addaudithook(_watch)
 """
 
+
 def joined(outputs: list) -> list:
     "Outputs with the pieces in which a stream happened to arrive put together."
     out = []
     for o in outputs:
-        if out and o.output_type == out[-1].output_type == "stream": out[-1].text += o.text
-        else: out.append(o)
+        if out and o.output_type == out[-1].output_type == "stream":
+            out[-1].text += o.text
+        else:
+            out.append(o)
     return out
+
 
 def refresh(path: Path) -> Path:
     from crate_nb.figures import stamp
+
     nb = nbformat.read(path, 4)
     cells = nb.cells
-    nb.cells = [nbformat.v4.new_code_cell(WATCH), *cells, nbformat.v4.new_code_cell("print(*sorted(_scales_read))")]
-    NotebookClient(nb, timeout=1800, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
-    read = "".join(o.get("text", "") for o in nb.cells[-1].outputs if o.get("name") == "stdout").split()
+    nb.cells = [
+        nbformat.v4.new_code_cell(WATCH),
+        *cells,
+        nbformat.v4.new_code_cell("print(*sorted(_scales_read))"),
+    ]
+    NotebookClient(
+        nb, timeout=1800, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
+    ).execute()
+    read = "".join(
+        o.get("text", "") for o in nb.cells[-1].outputs if o.get("name") == "stdout"
+    ).split()
     nb.cells = cells
     for c in cells:
-        if c.cell_type == "code": c.outputs = joined([o for o in c.outputs if o.get("name") != "stderr"])
+        if c.cell_type == "code":
+            c.outputs = joined([o for o in c.outputs if o.get("name") != "stderr"])
         c.metadata.pop("execution", None)
     nbformat.write(nb, path)
-    stamp(path, [s for s in read if (ROOT/"data"/"runs"/s).is_dir()])
+    stamp(path, [s for s in read if (ROOT / "data" / "runs" / s).is_dir()])
     return path
 
+
 if __name__ == "__main__":
-    nbs = ROOT/"nbs"
-    paths = [p for p in [*sorted(nbs.glob("[0-9]*.ipynb")), *sorted(nbs.glob("guides/*.ipynb")), nbs/"index.ipynb"] if not sys.argv[1:] or any(w in str(p.relative_to(ROOT)) for w in sys.argv[1:])]
+    nbs = ROOT / "nbs"
+    paths = [
+        p
+        for p in [
+            *sorted(nbs.glob("[0-9]*.ipynb")),
+            *sorted(nbs.glob("guides/*.ipynb")),
+            nbs / "index.ipynb",
+        ]
+        if not sys.argv[1:] or any(w in str(p.relative_to(ROOT)) for w in sys.argv[1:])
+    ]
     with ProcessPoolExecutor(2, max_tasks_per_child=1) as pool:
         for path, done in [(p, pool.submit(refresh, p)) for p in paths]:
-            try: done.result()
-            except CellExecutionError as e:                      # the first notebook that fails ends it: those after it build on its module
+            try:
+                done.result()
+            except (
+                CellExecutionError
+            ) as e:  # the first notebook that fails ends it: those after it build on its module
                 pool.shutdown(cancel_futures=True)
-                sys.exit(f"{e}\n{path.relative_to(ROOT)} fails and is as it was; those above are refreshed")
+                sys.exit(
+                    f"{e}\n{path.relative_to(ROOT)} fails and is as it was; those above are refreshed"
+                )
             print(f"refreshed  {path.relative_to(ROOT)}", flush=True)

@@ -18,87 +18,127 @@ from .core import UserError, send
 # %% ../nbs/06_augment.ipynb #30bc7601
 def _weights(start: Tensor, length: Tensor, source: int, size: int) -> Tensor:  # (B, size, source)
     "Triangle-filter weights that resample [start, start + length) of `source` pixels to `size` pixels."
-    scale = (length/size)[:, None, None]                         # input pixels for each output pixel
+    scale = (length / size)[:, None, None]  # input pixels for each output pixel
     support = scale.clamp(min=1)
-    centre = start[:, None, None] + (torch.arange(size, device=start.device)[:, None] + 0.5)*scale
+    centre = start[:, None, None] + (torch.arange(size, device=start.device)[:, None] + 0.5) * scale
     pixel = torch.arange(source, device=start.device) + 0.5
-    w = (1 - (pixel - centre).abs()/support).clamp(min=0)
-    w = w*((pixel > start[:, None, None]) & (pixel < (start + length)[:, None, None]))   # nothing from outside the box
-    return w/w.sum(-1, keepdim=True)
+    w = (1 - (pixel - centre).abs() / support).clamp(min=0)
+    w = w * (
+        (pixel > start[:, None, None]) & (pixel < (start + length)[:, None, None])
+    )  # nothing from outside the box
+    return w / w.sum(-1, keepdim=True)
 
-def crop_resize(x: Tensor,              # uint8 (B, C, H, W)
-                box: Tensor,            # (B, 4): top, left, height, width in pixels
-                size: int               # of the result, pixels a side
-                ) -> Tensor:            # uint8 (B, C, size, size)
+
+def crop_resize(
+    x: Tensor,  # uint8 (B, C, H, W)
+    box: Tensor,  # (B, 4): top, left, height, width in pixels
+    size: int,  # of the result, pixels a side
+) -> Tensor:  # uint8 (B, C, size, size)
     "Cut a box out of each image and resize it, bilinear with antialiasing."
     top, left, height, width = send(box.float(), x.device).T
     wy, wx = _weights(top, height, x.shape[2], size), _weights(left, width, x.shape[3], size)
     y = wy[:, None] @ x.float() @ wx[:, None].mT
     return y.add_(0.5).clamp_(0, 255).to(torch.uint8)
 
-def resize(x: Tensor,    # uint8 (B, C, H, W)
-           size: int     # of the result, pixels a side
-           ) -> Tensor:  # uint8 (B, C, H, W) -> (B, C, size, size)
+
+def resize(
+    x: Tensor,  # uint8 (B, C, H, W)
+    size: int,  # of the result, pixels a side
+) -> Tensor:  # uint8 (B, C, H, W) -> (B, C, size, size)
     "Resize whole images; images of that size already are returned as they are."
     h, w = x.shape[2:]
-    return x if h == w == size else crop_resize(x, torch.tensor([[0, 0, h, w]]).expand(len(x), 4), size)
+    return (
+        x
+        if h == w == size
+        else crop_resize(x, torch.tensor([[0, 0, h, w]]).expand(len(x), 4), size)
+    )
 
-def random_boxes(n: int,              # boxes, one for each image
-                 h: int,              # height of the images, pixels
-                 w: int,              # their width, pixels
-                 g: torch.Generator,  # its device is that of the draws and of the result
-                 scale: tuple[float, float] = (0.08, 1.0),  # range of the area, a share of the image; uniform
-                 ratio: tuple[float, float] = (3/4, 4/3)    # range of width over height; its logarithm is uniform
-                 ) -> Tensor:         # (n, 4): top, left, height, width in whole pixels, float64
+
+def random_boxes(
+    n: int,  # boxes, one for each image
+    h: int,  # height of the images, pixels
+    w: int,  # their width, pixels
+    g: torch.Generator,  # its device is that of the draws and of the result
+    scale: tuple[float, float] = (0.08, 1.0),  # range of the area, a share of the image; uniform
+    ratio: tuple[float, float] = (
+        3 / 4,
+        4 / 3,
+    ),  # range of width over height; its logarithm is uniform
+) -> Tensor:  # (n, 4): top, left, height, width in whole pixels, float64
     "Boxes of random area (`scale`, a share of the image) and aspect `ratio`: the first of ten draws that fits, else the whole image."
-    def uniform(lo, hi): return lo + (hi - lo)*torch.rand(n, 10, generator=g, device=g.device, dtype=torch.float64)
-    area, aspect = h*w*uniform(*scale), uniform(*map(math.log, ratio)).exp()
-    bw, bh = (area*aspect).sqrt().round(), (area/aspect).sqrt().round()
+
+    def uniform(lo, hi):
+        return lo + (hi - lo) * torch.rand(n, 10, generator=g, device=g.device, dtype=torch.float64)
+
+    area, aspect = h * w * uniform(*scale), uniform(*map(math.log, ratio)).exp()
+    bw, bh = (area * aspect).sqrt().round(), (area / aspect).sqrt().round()
     fits = (bw >= 1) & (bw <= w) & (bh >= 1) & (bh <= h)
     first = fits.int().argmax(1, keepdim=True)
-    bw, bh = (torch.where(fits.any(1), b.gather(1, first)[:, 0], full) for b, full in ((bw, w), (bh, h)))
-    top, left = ((torch.rand(n, generator=g, device=g.device, dtype=torch.float64)*(room + 1)).floor() for room in (h - bh, w - bw))
+    bw, bh = (
+        torch.where(fits.any(1), b.gather(1, first)[:, 0], full) for b, full in ((bw, w), (bh, h))
+    )
+    top, left = (
+        (torch.rand(n, generator=g, device=g.device, dtype=torch.float64) * (room + 1)).floor()
+        for room in (h - bh, w - bw)
+    )
     return torch.stack([top, left, bh, bw], 1)
 
 # %% ../nbs/06_augment.ipynb #279a5787
 def _grey(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> int32 (B, 1, H, W)
     "Luma as Pillow's `convert('L')`: ITU-R 601 in 16-bit fixed point."
-    if x.shape[1] == 1: return x.int()
+    if x.shape[1] == 1:
+        return x.int()
     r, g, b = x.int().unbind(1)
-    return ((r*19595 + g*38470 + b*7471 + 0x8000) >> 16)[:, None]
+    return ((r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16)[:, None]
+
 
 def _blend(degenerate: Tensor, x: Tensor, factor: Tensor) -> Tensor:
-    d = degenerate.float()                                       # float32 throughout, as Pillow computes it
-    return (d + factor.float().view(-1, 1, 1, 1)*(x.float() - d)).clamp(0, 255).to(torch.uint8)
+    d = degenerate.float()  # float32 throughout, as Pillow computes it
+    return (d + factor.float().view(-1, 1, 1, 1) * (x.float() - d)).clamp(0, 255).to(torch.uint8)
+
 
 def _smooth(x: Tensor) -> Tensor:
     "Pillow's SMOOTH: a 3 x 3 mean with centre weight 5; the border stays."
-    kernel = torch.ones(1, 1, 3, 3, device=x.device); kernel[..., 1, 1] = 5
+    kernel = torch.ones(1, 1, 3, 3, device=x.device)
+    kernel[..., 1, 1] = 5
     y = x.float()
-    y[:, :, 1:-1, 1:-1] = (F.conv2d(x.float().flatten(0, 1)[:, None], kernel).unflatten(0, x.shape[:2])[:, :, 0]/13 + 0.5).floor()
+    y[:, :, 1:-1, 1:-1] = (
+        F.conv2d(x.float().flatten(0, 1)[:, None], kernel).unflatten(0, x.shape[:2])[:, :, 0] / 13
+        + 0.5
+    ).floor()
     return y
 
-def brightness(x: Tensor,  # uint8 (B, C, H, W)
-               v: Tensor   # (B,): -1 is black, 0 leaves it, > 0 is brighter
-               ) -> Tensor:  # as `x`
+
+def brightness(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): -1 is black, 0 leaves it, > 0 is brighter
+) -> Tensor:  # as `x`
     "Blend with black: factor 1 + v."
     return _blend(torch.zeros_like(x), x, 1 + v)
 
-def color(x: Tensor,  # uint8 (B, C, H, W)
-          v: Tensor   # (B,): -1 is grey, 0 leaves it, > 0 is more saturated
-          ) -> Tensor:  # as `x`
+
+def color(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): -1 is grey, 0 leaves it, > 0 is more saturated
+) -> Tensor:  # as `x`
     "Blend with the grey image: factor 1 + v; one channel is left as it is."
     return _blend(_grey(x).expand_as(x), x, 1 + v)
 
-def contrast(x: Tensor,  # uint8 (B, C, H, W)
-             v: Tensor   # (B,): -1 is flat grey, 0 leaves it, > 0 adds contrast
-             ) -> Tensor:  # as `x`
-    "Blend with the image's mean grey level, rounded: factor 1 + v."
-    return _blend((_grey(x).double().mean((1, 2, 3)) + 0.5).floor().view(-1, 1, 1, 1).expand_as(x), x, 1 + v)
 
-def sharpness(x: Tensor,  # uint8 (B, C, H, W)
-              v: Tensor   # (B,): -1 is smoothed, 0 leaves it, > 0 is sharper
-              ) -> Tensor:  # as `x`
+def contrast(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): -1 is flat grey, 0 leaves it, > 0 adds contrast
+) -> Tensor:  # as `x`
+    "Blend with the image's mean grey level, rounded: factor 1 + v."
+    return _blend(
+        (_grey(x).double().mean((1, 2, 3)) + 0.5).floor().view(-1, 1, 1, 1).expand_as(x), x, 1 + v
+    )
+
+
+def sharpness(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): -1 is smoothed, 0 leaves it, > 0 is sharper
+) -> Tensor:  # as `x`
     "Blend with the smoothed image: factor 1 + v; the border of one pixel stays."
     return _blend(_smooth(x), x, 1 + v)
 
@@ -106,152 +146,202 @@ def sharpness(x: Tensor,  # uint8 (B, C, H, W)
 def _lookup(x: Tensor, table: Tensor) -> Tensor:  # table (B, C, 256)
     return table.clamp(0, 255).to(torch.uint8).gather(2, x.flatten(2).long()).view_as(x)
 
+
 def _histogram(x: Tensor) -> Tensor:  # (B, C, 256) int64
     flat = x.flatten(2).long()
-    return torch.zeros(*flat.shape[:2], 256, dtype=torch.long, device=x.device).scatter_add_(2, flat, torch.ones_like(flat))
+    return torch.zeros(*flat.shape[:2], 256, dtype=torch.long, device=x.device).scatter_add_(
+        2, flat, torch.ones_like(flat)
+    )
 
-def posterize(x: Tensor,  # uint8 (B, C, H, W)
-              v: Tensor   # (B,): bits kept, 0 to 8, fraction dropped; 8 leaves it
-              ) -> Tensor:  # as `x`
+
+def posterize(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): bits kept, 0 to 8, fraction dropped; 8 leaves it
+) -> Tensor:  # as `x`
     "Keep the highest bits of each pixel, the others are 0."
     return x & (256 - (1 << (8 - v.long()))).to(torch.uint8).view(-1, 1, 1, 1)
 
-def solarize(x: Tensor,  # uint8 (B, C, H, W)
-             v: Tensor   # (B,): threshold in grey levels; 0 inverts all, above 255 none
-             ) -> Tensor:  # as `x`
+
+def solarize(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): threshold in grey levels; 0 inverts all, above 255 none
+) -> Tensor:  # as `x`
     "Invert the pixels at or above a threshold: p becomes 255 - p."
     return torch.where(x < v.view(-1, 1, 1, 1), x, 255 - x)
 
-def autocontrast(x: Tensor,                # uint8 (B, C, H, W)
-                 v: Tensor | None = None   # not used; there so that all operations are called alike
-                 ) -> Tensor:              # as `x`
+
+def autocontrast(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor | None = None,  # not used; there so that all operations are called alike
+) -> Tensor:  # as `x`
     "Stretch each channel of each image linearly to 0 to 255; a constant channel is left as it is."
     lo, hi = (t(x.flatten(2), 2).values.double()[..., None] for t in (torch.min, torch.max))
-    scale = torch.full_like(hi, 255)/(hi - lo).clamp(min=1)      # a true division; 255/tensor is a product with a rounded reciprocal
+    scale = torch.full_like(hi, 255) / (hi - lo).clamp(
+        min=1
+    )  # a true division; 255/tensor is a product with a rounded reciprocal
     levels = torch.arange(256, device=x.device, dtype=torch.float64)
-    return _lookup(x, torch.where(hi > lo, (levels*scale - lo*scale).trunc(), levels))
+    return _lookup(x, torch.where(hi > lo, (levels * scale - lo * scale).trunc(), levels))
 
-def equalize(x: Tensor,                # uint8 (B, C, H, W)
-             v: Tensor | None = None   # not used; there so that all operations are called alike
-             ) -> Tensor:              # as `x`
+
+def equalize(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor | None = None,  # not used; there so that all operations are called alike
+) -> Tensor:  # as `x`
     "Equalise the histogram of each channel of each image, as Pillow does; a channel with fewer than 255 pixels below its highest level is left as it is."
     hist = _histogram(x)
     last = hist.gather(2, x.flatten(2).max(2).values.long()[..., None])
-    step = (hist.sum(2, keepdim=True) - last)//255
-    table = (step//2 + hist.cumsum(2) - hist)//step.clamp(min=1)
+    step = (hist.sum(2, keepdim=True) - last) // 255
+    table = (step // 2 + hist.cumsum(2) - hist) // step.clamp(min=1)
     return _lookup(x, torch.where(step > 0, table, torch.arange(256, device=x.device)))
 
 # %% ../nbs/06_augment.ipynb #53b1ce69
 def _affine(x: Tensor, a, b, c, d, e, f) -> Tensor:
     "Output pixel (i, j) takes the input pixel at (a i + b j + c, d i + e j + f), pixel centres at one half; coefficients (B,)."
     h, w = x.shape[2:]
-    i = torch.arange(w, device=x.device, dtype=torch.float64) + 0.5                # column
-    j = torch.arange(h, device=x.device, dtype=torch.float64)[:, None] + 0.5       # row
-    a, b, c, d, e, f = (t.double().view(-1, 1, 1) if isinstance(t, Tensor) else t for t in (a, b, c, d, e, f))
-    col, row = (a*i + b*j + c).floor().long(), (d*i + e*j + f).floor().long()      # (B, h, w)
+    i = torch.arange(w, device=x.device, dtype=torch.float64) + 0.5  # column
+    j = torch.arange(h, device=x.device, dtype=torch.float64)[:, None] + 0.5  # row
+    a, b, c, d, e, f = (
+        t.double().view(-1, 1, 1) if isinstance(t, Tensor) else t for t in (a, b, c, d, e, f)
+    )
+    col, row = (a * i + b * j + c).floor().long(), (d * i + e * j + f).floor().long()  # (B, h, w)
     inside = (col >= 0) & (col < w) & (row >= 0) & (row < h)
-    at = (row.clamp(0, h - 1)*w + col.clamp(0, w - 1)).expand(len(x), h, w).flatten(1)[:, None].expand(-1, x.shape[1], -1)
-    return x.flatten(2).gather(2, at).view_as(x)*inside[:, None]
+    at = (
+        (row.clamp(0, h - 1) * w + col.clamp(0, w - 1))
+        .expand(len(x), h, w)
+        .flatten(1)[:, None]
+        .expand(-1, x.shape[1], -1)
+    )
+    return x.flatten(2).gather(2, at).view_as(x) * inside[:, None]
 
-def shear_x(x: Tensor,  # uint8 (B, C, H, W)
-            v: Tensor   # (B,): columns per row by which the content moves left
-            ) -> Tensor:  # as `x`
+
+def shear_x(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): columns per row by which the content moves left
+) -> Tensor:  # as `x`
     "Shear along the rows; the top edge stays."
     return _affine(x, 1, v, 0, 0, 1, 0)
 
-def shear_y(x: Tensor,  # uint8 (B, C, H, W)
-            v: Tensor   # (B,): rows per column by which the content moves up
-            ) -> Tensor:  # as `x`
+
+def shear_y(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): rows per column by which the content moves up
+) -> Tensor:  # as `x`
     "Shear along the columns; the left edge stays."
     return _affine(x, 1, 0, 0, v, 1, 0)
 
-def translate_x(x: Tensor,  # uint8 (B, C, H, W)
-                v: Tensor   # (B,): pixels, fraction dropped; negative moves right
-                ) -> Tensor:  # as `x`
+
+def translate_x(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): pixels, fraction dropped; negative moves right
+) -> Tensor:  # as `x`
     "Move the content left by whole pixels."
     return _affine(x, 1, 0, v.trunc(), 0, 1, 0)
 
-def translate_y(x: Tensor,  # uint8 (B, C, H, W)
-                v: Tensor   # (B,): pixels, fraction dropped; negative moves down
-                ) -> Tensor:  # as `x`
+
+def translate_y(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): pixels, fraction dropped; negative moves down
+) -> Tensor:  # as `x`
     "Move the content up by whole pixels."
     return _affine(x, 1, 0, 0, 0, 1, v.trunc())
 
-def rotate(x: Tensor,  # uint8 (B, C, H, W)
-           v: Tensor   # (B,): degrees; negative turns clockwise
-           ) -> Tensor:  # as `x`
+
+def rotate(
+    x: Tensor,  # uint8 (B, C, H, W)
+    v: Tensor,  # (B,): degrees; negative turns clockwise
+) -> Tensor:  # as `x`
     "Counter-clockwise by `v` degrees about the centre."
-    t, (cy, cx) = -torch.deg2rad(v.double()), (x.shape[2]/2, x.shape[3]/2)
+    t, (cy, cx) = -torch.deg2rad(v.double()), (x.shape[2] / 2, x.shape[3] / 2)
     cos, sin = t.cos(), t.sin()
-    return _affine(x, cos, sin, cx - cos*cx - sin*cy, -sin, cos, cy + sin*cx - cos*cy)
+    return _affine(x, cos, sin, cx - cos * cx - sin * cy, -sin, cos, cy + sin * cx - cos * cy)
 
 # %% ../nbs/06_augment.ipynb #21cdac17
 @dataclass(frozen=True)
 class Op:
     "One operation of RandAugment."
-    apply: Callable[[Tensor, Tensor], Tensor]      # (uint8 (B, C, H, W), values (B,)) -> uint8
-    value: Callable[[float, int], float]           # (magnitude 0 to 1, image width) -> value
-    signed: bool = False                           # whether the value is negated with probability 1/2
 
-OPS: dict[str, Op] = {                                           # RandAugment's operations, in its order
-    "Identity":     Op(lambda x, v: x, lambda m, w: 0.0),
-    "ShearX":       Op(shear_x, lambda m, w: 0.3*m, True),
-    "ShearY":       Op(shear_y, lambda m, w: 0.3*m, True),
-    "TranslateX":   Op(translate_x, lambda m, w: 150/331*w*m, True),
-    "TranslateY":   Op(translate_y, lambda m, w: 150/331*w*m, True),
-    "Rotate":       Op(rotate, lambda m, w: 30*m, True),
-    "Brightness":   Op(brightness, lambda m, w: 0.9*m, True),
-    "Color":        Op(color, lambda m, w: 0.9*m, True),
-    "Contrast":     Op(contrast, lambda m, w: 0.9*m, True),
-    "Sharpness":    Op(sharpness, lambda m, w: 0.9*m, True),
-    "Posterize":    Op(posterize, lambda m, w: 8 - round(4*m)),
-    "Solarize":     Op(solarize, lambda m, w: 255*(1 - m)),
+    apply: Callable[[Tensor, Tensor], Tensor]  # (uint8 (B, C, H, W), values (B,)) -> uint8
+    value: Callable[[float, int], float]  # (magnitude 0 to 1, image width) -> value
+    signed: bool = False  # whether the value is negated with probability 1/2
+
+
+OPS: dict[str, Op] = {  # RandAugment's operations, in its order
+    "Identity": Op(lambda x, v: x, lambda m, w: 0.0),
+    "ShearX": Op(shear_x, lambda m, w: 0.3 * m, True),
+    "ShearY": Op(shear_y, lambda m, w: 0.3 * m, True),
+    "TranslateX": Op(translate_x, lambda m, w: 150 / 331 * w * m, True),
+    "TranslateY": Op(translate_y, lambda m, w: 150 / 331 * w * m, True),
+    "Rotate": Op(rotate, lambda m, w: 30 * m, True),
+    "Brightness": Op(brightness, lambda m, w: 0.9 * m, True),
+    "Color": Op(color, lambda m, w: 0.9 * m, True),
+    "Contrast": Op(contrast, lambda m, w: 0.9 * m, True),
+    "Sharpness": Op(sharpness, lambda m, w: 0.9 * m, True),
+    "Posterize": Op(posterize, lambda m, w: 8 - round(4 * m)),
+    "Solarize": Op(solarize, lambda m, w: 255 * (1 - m)),
     "AutoContrast": Op(autocontrast, lambda m, w: 0.0),
-    "Equalize":     Op(equalize, lambda m, w: 0.0),
+    "Equalize": Op(equalize, lambda m, w: 0.0),
 }
 
 # %% ../nbs/06_augment.ipynb #f2db747e
 @dataclass(frozen=True)
 class Draws:
     "What augmentation draws for a batch; row i is for image i. None: that step is left out."
-    boxes: Tensor | None       # (B, 4): top, left, height, width in pixels
-    mirrored: Tensor | None    # (B,) bool
-    ops: Tensor                # (B, n): rows of `OPS`, in the order in which they are applied
-    values: Tensor             # (B, n) float64
+
+    boxes: Tensor | None  # (B, 4): top, left, height, width in pixels
+    mirrored: Tensor | None  # (B,) bool
+    ops: Tensor  # (B, n): rows of `OPS`, in the order in which they are applied
+    values: Tensor  # (B, n) float64
 
     @classmethod
-    def cat(cls, parts: Sequence["Draws"]  # at least one, all made with the same settings
-            ) -> "Draws":
+    def cat(
+        cls,
+        parts: Sequence["Draws"],  # at least one, all made with the same settings
+    ) -> "Draws":
         "The draws of several batches as those of one."
         columns = zip(*((d.boxes, d.mirrored, d.ops, d.values) for d in parts))
         return cls(*(None if c[0] is None else torch.cat(c) for c in columns))
 
-def draw_ops(count: int,           # images
-             width: int,           # of the images, pixels; translations are a share of it
-             g: torch.Generator,   # on the CPU
-             n: int = 2,           # operations for each image, drawn with replacement; 0: none
-             magnitude: int = 14   # 0 to 30
-             ) -> tuple[Tensor, Tensor]:  # (count, n) rows of OPS, (count, n) values
+
+def draw_ops(
+    count: int,  # images
+    width: int,  # of the images, pixels; translations are a share of it
+    g: torch.Generator,  # on the CPU
+    n: int = 2,  # operations for each image, drawn with replacement; 0: none
+    magnitude: int = 14,  # 0 to 30
+) -> tuple[Tensor, Tensor]:  # (count, n) rows of OPS, (count, n) values
     "RandAugment's draws for `count` images of a width; a `UserError` if the magnitude is not allowed."
-    if not 0 <= magnitude <= 30: raise UserError(f"RandAugment magnitude {magnitude}; allowed: 0 to 30")
-    value, signed = torch.tensor([op.value(magnitude/30, width) for op in OPS.values()], dtype=torch.float64), torch.tensor([op.signed for op in OPS.values()])
+    if not 0 <= magnitude <= 30:
+        raise UserError(f"RandAugment magnitude {magnitude}; allowed: 0 to 30")
+    value, signed = (
+        torch.tensor([op.value(magnitude / 30, width) for op in OPS.values()], dtype=torch.float64),
+        torch.tensor([op.signed for op in OPS.values()]),
+    )
     choices, values = [], []
     for _ in range(n):
         choices.append(torch.randint(len(OPS), (count,), generator=g))
-        sign = 1 - 2*torch.randint(2, (count,), generator=g)
-        values.append(value[choices[-1]]*torch.where(signed[choices[-1]], sign, 1))
-    return (torch.stack(choices, 1), torch.stack(values, 1)) if n else (torch.empty(count, 0, dtype=torch.long), torch.empty(count, 0, dtype=torch.float64))
+        sign = 1 - 2 * torch.randint(2, (count,), generator=g)
+        values.append(value[choices[-1]] * torch.where(signed[choices[-1]], sign, 1))
+    return (
+        (torch.stack(choices, 1), torch.stack(values, 1))
+        if n
+        else (torch.empty(count, 0, dtype=torch.long), torch.empty(count, 0, dtype=torch.float64))
+    )
 
-def draw(count: int,                  # images
-         height: int,                 # of the images before they are resized, pixels
-         width: int,                  # likewise
-         g: torch.Generator,          # on the CPU
-         size: int,                   # of the result, pixels
-         crop: tuple[float, float] | None = (0.08, 1.0),  # area range of the random resized crop; None only resizes
-         flip: bool = True,           # mirror every second image, on average
-         ops: int = 2,                # operations of RandAugment for each image; 0: none
-         magnitude: int = 14          # of RandAugment, 0 to 30
-         ) -> Draws:
+
+def draw(
+    count: int,  # images
+    height: int,  # of the images before they are resized, pixels
+    width: int,  # likewise
+    g: torch.Generator,  # on the CPU
+    size: int,  # of the result, pixels
+    crop: tuple[float, float] | None = (
+        0.08,
+        1.0,
+    ),  # area range of the random resized crop; None only resizes
+    flip: bool = True,  # mirror every second image, on average
+    ops: int = 2,  # operations of RandAugment for each image; 0: none
+    magnitude: int = 14,  # of RandAugment, 0 to 30
+) -> Draws:
     "What the paper's augmentation draws for a batch; a `UserError` if the magnitude is not allowed."
     boxes = random_boxes(count, height, width, g, crop) if crop else None
     mirrored = torch.rand(count, generator=g) < 0.5 if flip else None
@@ -261,33 +351,48 @@ def draw(count: int,                  # images
 def _apply_ops(x: Tensor, ops: Tensor, values: Tensor) -> Tensor:
     "The operations of each image, one after the other: `ops` and `values` (B, n) as in `Draws`, on the CPU."
     for choice, value in zip(ops.unbind(1), values.unbind(1)):
-        order = choice.argsort(stable=True)                      # images that drew one operation stand side by side
-        counts, sorted_x, sorted_values = choice.bincount(minlength=len(OPS)).tolist(), x[send(order, x.device)], send(value[order], x.device)
-        parts = [op.apply(xs, vs) for op, xs, vs in zip(OPS.values(), sorted_x.split(counts), sorted_values.split(counts)) if len(xs)]
+        order = choice.argsort(stable=True)  # images that drew one operation stand side by side
+        counts, sorted_x, sorted_values = (
+            choice.bincount(minlength=len(OPS)).tolist(),
+            x[send(order, x.device)],
+            send(value[order], x.device),
+        )
+        parts = [
+            op.apply(xs, vs)
+            for op, xs, vs in zip(OPS.values(), sorted_x.split(counts), sorted_values.split(counts))
+            if len(xs)
+        ]
         x = torch.cat(parts)[send(order.argsort(), x.device)]
     return x
 
-def rand_augment(x: Tensor,              # uint8 (B, C, H, W)
-                 g: torch.Generator,     # of the draws, on the CPU
-                 n: int = 2,             # operations for each image, drawn with replacement
-                 magnitude: int = 14     # 0 to 30
-                 ) -> Tensor:            # uint8 (B, C, H, W)
+
+def rand_augment(
+    x: Tensor,  # uint8 (B, C, H, W)
+    g: torch.Generator,  # of the draws, on the CPU
+    n: int = 2,  # operations for each image, drawn with replacement
+    magnitude: int = 14,  # 0 to 30
+) -> Tensor:  # uint8 (B, C, H, W)
     "RandAugment(n, magnitude) with a different draw for each image (Cubuk et al. 2020); a `UserError` if the magnitude is not allowed."
     return _apply_ops(x, *draw_ops(len(x), x.shape[3], g, n, magnitude))
 
-def apply_draws(x: Tensor,               # uint8 (B, C, H, W), on any device
-                draws: Draws,            # of the same B images, from `draw` with the same `size`
-                size: int                # of the result, pixels a side
-                ) -> Tensor:             # uint8 (B, C, size, size)
+
+def apply_draws(
+    x: Tensor,  # uint8 (B, C, H, W), on any device
+    draws: Draws,  # of the same B images, from `draw` with the same `size`
+    size: int,  # of the result, pixels a side
+) -> Tensor:  # uint8 (B, C, size, size)
     "The paper's training augmentation, in its order: random resized crop, horizontal flip, RandAugment."
     x = resize(x, size) if draws.boxes is None else crop_resize(x, draws.boxes, size)
-    if draws.mirrored is not None: x = torch.where(send(draws.mirrored, x.device)[:, None, None, None], x.flip(3), x)
+    if draws.mirrored is not None:
+        x = torch.where(send(draws.mirrored, x.device)[:, None, None, None], x.flip(3), x)
     return _apply_ops(x, draws.ops, draws.values)
 
-def augment(x: Tensor,                   # uint8 (B, C, H, W)
-            g: torch.Generator,          # of the draws, on the CPU
-            size: int,                   # of the result, pixels
-            **kw                         # `crop`, `flip`, `ops`, `magnitude` as for `draw`
-            ) -> Tensor:                 # uint8 (B, C, size, size)
+
+def augment(
+    x: Tensor,  # uint8 (B, C, H, W)
+    g: torch.Generator,  # of the draws, on the CPU
+    size: int,  # of the result, pixels
+    **kw,  # `crop`, `flip`, `ops`, `magnitude` as for `draw`
+) -> Tensor:  # uint8 (B, C, size, size)
     "Draw and apply; a `UserError` if the magnitude is not allowed."
     return apply_draws(x, draw(len(x), *x.shape[2:], g, size, **kw), size)

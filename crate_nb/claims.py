@@ -19,125 +19,221 @@ from scipy import stats
 from .core import UserError, check_choice, generator, project_root
 from .operators import toy_trajectory
 from .models import VARIANTS
-from .runs import CORRELATION, FOUR, Grid, Record, Store, dataset_label, plan, scale_config, training_name, unpack_hits
+from crate_nb.runs import (
+    CORRELATION,
+    FOUR,
+    Grid,
+    Record,
+    Store,
+    dataset_label,
+    plan,
+    scale_config,
+    training_name,
+    unpack_hits,
+)
 from .measures import MEASURES, MeasureSettings, is_measured
-from .correlation import audit, bootstrap_tau, groups, met, model_table, percentile_interval, pulled, srr_of, two_way, two_way_parts, weighted_tau
+from crate_nb.correlation import (
+    audit,
+    bootstrap_tau,
+    groups,
+    met,
+    model_table,
+    percentile_interval,
+    pulled,
+    srr_of,
+    two_way,
+    two_way_parts,
+    weighted_tau,
+)
 
 # %% ../nbs/12_claims.ipynb #a9f04d20
 @lru_cache
-def printed(table: str,  # the stem of a file in `data/paper`
-            ) -> pd.DataFrame:  # rows and columns as in the file; shared by all callers
+def printed(
+    table: str,  # the stem of a file in `data/paper`
+) -> pd.DataFrame:  # rows and columns as in the file; shared by all callers
     "A printed table of the paper; a `UserError` if there is none of that name."
-    folder = project_root()/"data"/"paper"
-    return pd.read_csv(folder/f"{check_choice('printed table', table, sorted(p.stem for p in folder.glob('*.csv')))}.csv")
+    folder = project_root() / "data" / "paper"
+    return pd.read_csv(
+        folder
+        / f"{check_choice('printed table', table, sorted(p.stem for p in folder.glob('*.csv')))}.csv"
+    )
 
-def printed_accuracy(variant: str,                     # a row of `VARIANTS`, or the paper's name of one
-                     training: str = "cross-entropy",  # as `training_name` says it
-                     dataset: str = "cifar10",         # a label; whatever begins with `cifar10`, but not `cifar100`, is CIFAR-10
-                     ) -> float | None:
+
+def printed_accuracy(
+    variant: str,  # a row of `VARIANTS`, or the paper's name of one
+    training: str = "cross-entropy",  # as `training_name` says it
+    dataset: str = "cifar10",  # a label; whatever begins with `cifar10`, but not `cifar100`, is CIFAR-10
+) -> float | None:
     "The accuracy (%) that the paper prints for a variant (ours or the paper's name) and a training; None if it prints none."
     name = VARIANTS[variant].paper if variant in VARIANTS else variant
     if dataset.startswith("cifar10") and not dataset.startswith("cifar100"):
         six = printed("table6_layer_choice_cifar10").set_index("training")
-        if training in six.index and name in six: return float(six.loc[training, name])
+        if training in six.index and name in six:
+            return float(six.loc[training, name])
         three = printed("table3_output_matrix").set_index("model").accuracy
         return float(three[name]) if training == "cross-entropy" and name in three else None
     two = printed("table2_regularization")
-    hit = two[(two.model == name) & (two.dataset == dataset) & (two.training == {"layer-12": "srr-layer-12"}.get(training, training))]
+    hit = two[
+        (two.model == name)
+        & (two.dataset == dataset)
+        & (two.training == {"layer-12": "srr-layer-12"}.get(training, training))
+    ]
     return float(hit.accuracy.iloc[0]) if len(hit) else None
 
 # %% ../nbs/12_claims.ipynb #3109f0ff
-TABLES = {"main": "table1_correlation_width384", "other": "table5_correlation_other_width"}  # the width of the correlation study -> its printed table
-AXES = {"batch_size": 2, "learning_rate": 2, "dropout": 2, "model_type": 4}   # its axes and how many values each has (Section 5.2)
-ALIKE = (("l2-norm", "param-norm"), ("l2-norm-init", "fro-distance"))         # a norm and its square order models alike
+TABLES = {
+    "main": "table1_correlation_width384",
+    "other": "table5_correlation_other_width",
+}  # the width of the correlation study -> its printed table
+AXES = {
+    "batch_size": 2,
+    "learning_rate": 2,
+    "dropout": 2,
+    "model_type": 4,
+}  # its axes and how many values each has (Section 5.2)
+ALIKE = (
+    ("l2-norm", "param-norm"),
+    ("l2-norm-init", "fro-distance"),
+)  # a norm and its square order models alike
 
-def printed_audit(width: str,                # `main` (Table 1) or `other` (Table 5)
-                  ) -> tuple[dict, pd.DataFrame]:  # as `correlation.audit` gives it
+
+def printed_audit(
+    width: str,  # `main` (Table 1) or `other` (Table 5)
+) -> tuple[dict, pd.DataFrame]:  # as `correlation.audit` gives it
     "What a printed table of taus says about itself."
-    return audit(printed(TABLES[check_choice("width", width, TABLES)]).set_index("measure"), AXES, alike=ALIKE)
+    return audit(
+        printed(TABLES[check_choice("width", width, TABLES)]).set_index("measure"),
+        AXES,
+        alike=ALIKE,
+    )
 
 # %% ../nbs/12_claims.ipynb #de3f4dfc
 @dataclass(frozen=True)
 class Interval:
     "Mean, standard deviation and a two-sided Student interval of n values; infinite for n = 1."
-    n: int       # values; of a `Resampled` check: models
+
+    n: int  # values; of a `Resampled` check: models
     mean: float  # of the values; of a `Resampled` check: its estimate from all models
-    std: float   # of the values, with n - 1, nan for n = 1; of a `Resampled` check: of its draws
-    low: float   # lower end, -inf for n = 1
+    std: float  # of the values, with n - 1, nan for n = 1; of a `Resampled` check: of its draws
+    low: float  # lower end, -inf for n = 1
     high: float  # upper end, inf for n = 1
 
-def interval(values: Sequence[float],  # at least one
-             level: float = 0.95,      # of confidence, in (0, 1)
-             ) -> Interval:
+
+def interval(
+    values: Sequence[float],  # at least one
+    level: float = 0.95,  # of confidence, in (0, 1)
+) -> Interval:
     "The interval of the mean of `values`; a `UserError` if there are none."
     x = pd.Series(values, dtype=float)
-    if x.empty: raise UserError("an interval of no values")
-    if len(x) == 1: return Interval(1, x[0], math.nan, -math.inf, math.inf)
-    half = float(stats.t.ppf(0.5 + level/2, len(x) - 1)*x.std()/len(x)**0.5)
+    if x.empty:
+        raise UserError("an interval of no values")
+    if len(x) == 1:
+        return Interval(1, x[0], math.nan, -math.inf, math.inf)
+    half = float(stats.t.ppf(0.5 + level / 2, len(x) - 1) * x.std() / len(x) ** 0.5)
     return Interval(len(x), x.mean(), x.std(), x.mean() - half, x.mean() + half)
 
 # %% ../nbs/12_claims.ipynb #246ad75d
-def main_width(grid: Grid,  # of a correlation study, with an axis `dim`
-               ) -> int:    # 384 if the axis has it, else its largest value
+def main_width(
+    grid: Grid,  # of a correlation study, with an axis `dim`
+) -> int:  # 384 if the axis has it, else its largest value
     "The width of Table 1."
     return 384 if 384 in grid.axes["dim"] else max(grid.axes["dim"])
+
 
 @lru_cache(maxsize=4)
 def _studies_of(scale: str, dataset: str, digest: str) -> dict[str, "Study | None"]:
     "Where the studies of one set of records are kept: their draws take long, and every report asks for them."
     return {}
 
+
 class Evidence:
     "The records of a scale and data set, and what is asked of them."
-    def __init__(self, scale: str,              # whose store is read
-                 dataset: str | None = None):   # name, folder, or label that records carry; None: that of the scale
+
+    def __init__(
+        self,
+        scale: str,  # whose store is read
+        dataset: str | None = None,
+    ):  # name, folder, or label that records carry; None: that of the scale
         self.scale, self.store = scale, Store(scale)
         self.dataset = dataset_label(scale, dataset)
         self._records = [r for r in self.store if r.config.dataset == self.dataset]
-        self.used: set[str] = set()                              # ids of the records that were looked at
+        self.used: set[str] = set()  # ids of the records that were looked at
         self._studies = _studies_of(scale, self.dataset, self.store.digest())
         self._by_experiment: dict[str, list[Record]] = {}
 
-    def records(self, experiment: str,  # a row of `runs.EXPERIMENTS`
-                ) -> list[Record]:
+    def records(
+        self,
+        experiment: str,  # a row of `runs.EXPERIMENTS`
+    ) -> list[Record]:
         "The records of an experiment's runs, of any seed."
         return self._note(self._of(experiment))
 
     def _of(self, experiment: str) -> list[Record]:
         if experiment not in self._by_experiment:
             wanted = set(plan(experiment, self.scale, self.dataset, [0]))
-            self._by_experiment[experiment] = [r for r in self._records if r.config.but(seed=0) in wanted]
+            self._by_experiment[experiment] = [
+                r for r in self._records if r.config.but(seed=0) in wanted
+            ]
         return self._by_experiment[experiment]
 
-    def _note(self, records: list[Record]) -> list[Record]: self.used |= {r.id for r in records}; return records
+    def _note(self, records: list[Record]) -> list[Record]:
+        self.used |= {r.id for r in records}
+        return records
 
-    def by_seed(self, experiment: str,  # a row of `runs.EXPERIMENTS`
-                ) -> pd.DataFrame:      # nan where there is no record
+    def by_seed(
+        self,
+        experiment: str,  # a row of `runs.EXPERIMENTS`
+    ) -> pd.DataFrame:  # nan where there is no record
         "Test accuracy (%): seeds down, (variant, training) across."
-        rows = [(r.config.seed, r.config.variant, training_name(r.config), r.final["test_accuracy"]) for r in self.records(experiment)]
-        return pd.DataFrame(rows, columns=["seed", "variant", "training", "accuracy"]).pivot(index="seed", columns=["variant", "training"], values="accuracy")
+        rows = [
+            (r.config.seed, r.config.variant, training_name(r.config), r.final["test_accuracy"])
+            for r in self.records(experiment)
+        ]
+        return pd.DataFrame(rows, columns=["seed", "variant", "training", "accuracy"]).pivot(
+            index="seed", columns=["variant", "training"], values="accuracy"
+        )
 
-    def hits(self, experiment: str,       # a row of `runs.EXPERIMENTS`
-             variant: str,                # a row of `VARIANTS`
-             training: str,               # as `training_name` says it
-             seeds: Sequence[int],        # of which a record is there
-             ) -> np.ndarray | None:      # (seeds, images) of bool; None if some record does not hold them
+    def hits(
+        self,
+        experiment: str,  # a row of `runs.EXPERIMENTS`
+        variant: str,  # a row of `VARIANTS`
+        training: str,  # as `training_name` says it
+        seeds: Sequence[int],  # of which a record is there
+    ) -> np.ndarray | None:  # (seeds, images) of bool; None if some record does not hold them
         "Which test images the runs classify rightly."
-        found = {r.config.seed: r.final.get("test_hits") for r in self._of(experiment) if (r.config.variant, training_name(r.config)) == (variant, training)}
+        found = {
+            r.config.seed: r.final.get("test_hits")
+            for r in self._of(experiment)
+            if (r.config.variant, training_name(r.config)) == (variant, training)
+        }
         packed = [found.get(s) for s in seeds]
-        return None if None in packed else np.stack([unpack_hits(h, self.test_images) for h in packed])
+        return (
+            None if None in packed else np.stack([unpack_hits(h, self.test_images) for h in packed])
+        )
 
-    def study(self, width: str,  # `main` or `other`
-              ) -> tuple[list[Record], pd.DataFrame] | None:  # None unless every model of one grid has a record
+    def study(
+        self,
+        width: str,  # `main` or `other`
+    ) -> (
+        tuple[list[Record], pd.DataFrame] | None
+    ):  # None unless every model of one grid has a record
         "The correlation study at its `main` width (Table 1: the paper's 384, elsewhere the larger) or the `other` (Table 5): the records of all complete grids, one for each seed, and the table of the models that met the criterion."
-        if self.scale not in CORRELATION: return None
+        if self.scale not in CORRELATION:
+            return None
         grid = CORRELATION[self.scale]
-        dim = main_width(grid) if width == "main" else next(d for d in grid.axes["dim"] if d != main_width(grid))
+        dim = (
+            main_width(grid)
+            if width == "main"
+            else next(d for d in grid.axes["dim"] if d != main_width(grid))
+        )
         by_seed: dict[int, list[Record]] = {}
         for r in self._of("tab1"):
-            if r.config.dim == dim and is_measured(r): by_seed.setdefault(r.config.seed, []).append(r)
-        models = len(grid.rows())//len(grid.axes["dim"])
-        records = [r for seed in sorted(by_seed) for r in by_seed[seed] if len(by_seed[seed]) == models]
+            if r.config.dim == dim and is_measured(r):
+                by_seed.setdefault(r.config.seed, []).append(r)
+        models = len(grid.rows()) // len(grid.axes["dim"])
+        records = [
+            r for seed in sorted(by_seed) for r in by_seed[seed] if len(by_seed[seed]) == models
+        ]
         return (self._note(records), met(model_table(records, grid))) if records else None
 
     @property
@@ -145,464 +241,957 @@ class Evidence:
         "Test images of its runs."
         return scale_config(self.scale, self.dataset).test_size or 10_000
 
-    def models(self, width: str,  # `main` or `other`
-               ) -> "Study | None":  # None unless there are models enough
+    def models(
+        self,
+        width: str,  # `main` or `other`
+    ) -> "Study | None":  # None unless there are models enough
         "The correlation study at one width, with the taus that were computed of it so far."
         if width not in self._studies:
             found = self.study(width)
             self._studies[width] = Study(self, width) if found and len(found[1]) >= 4 else None
-        elif study := self._studies[width]: self._note(study.records)
+        elif study := self._studies[width]:
+            self._note(study.records)
         return self._studies[width]
 
-    def on(self, scale: str | None = None,     # another scale; None: the same
-           dataset: str | None = None,         # another data set; None: the same, or, where another scale has no record of it, one that it has
-           ) -> "Evidence":
+    def on(
+        self,
+        scale: str | None = None,  # another scale; None: the same
+        dataset: str
+        | None = None,  # another data set; None: the same, or, where another scale has no record of it, one that it has
+    ) -> "Evidence":
         "The evidence of another scale or data set; what is used of it counts as used here."
         labels = {r["dataset"] for r in Store(scale).rows()} if scale and not dataset else ()
-        if labels and self.dataset not in labels: dataset = min(labels)
+        if labels and self.dataset not in labels:
+            dataset = min(labels)
         other = Evidence(scale or self.scale, dataset or self.dataset)
         other.used = self.used
         return other
 
-    def seconds_of_a_seed(self, experiment: str,  # a row of `runs.EXPERIMENTS`
-                          ) -> float:             # nan without records
+    def seconds_of_a_seed(
+        self,
+        experiment: str,  # a row of `runs.EXPERIMENTS`
+    ) -> float:  # nan without records
         "What all runs of an experiment with one seed take, by the median run of those recorded."
         seconds = [r.seconds for r in self._of(experiment)]
-        return float(np.median(seconds))*len(plan(experiment, self.scale, self.dataset, [0])) if seconds else math.nan
+        return (
+            float(np.median(seconds)) * len(plan(experiment, self.scale, self.dataset, [0]))
+            if seconds
+            else math.nan
+        )
 
-    def probes(self, experiment: str = "fig2",  # a row of `runs.EXPERIMENTS`
-               ) -> pd.DataFrame:  # the columns of `Record.probe_frame`, variant, seed and id
+    def probes(
+        self,
+        experiment: str = "fig2",  # a row of `runs.EXPERIMENTS`
+    ) -> pd.DataFrame:  # the columns of `Record.probe_frame`, variant, seed and id
         "Layer-wise SRR: one row per run, epoch, eps and layer."
-        frames = [r.probe_frame().assign(variant=r.config.variant, seed=r.config.seed, id=r.id) for r in self.records(experiment) if r.probe]
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["epoch", "eps", "layer", "srr", "variant", "seed", "id"])
+        frames = [
+            r.probe_frame().assign(variant=r.config.variant, seed=r.config.seed, id=r.id)
+            for r in self.records(experiment)
+            if r.probe
+        ]
+        return (
+            pd.concat(frames, ignore_index=True)
+            if frames
+            else pd.DataFrame(columns=["epoch", "eps", "layer", "srr", "variant", "seed", "id"])
+        )
 
 # %% ../nbs/12_claims.ipynb #f0eb55ff
 @dataclass(frozen=True)
 class Check:
     "A quantity that is above `threshold` if the claim is true, one value per seed."
-    label: str                       # what the quantity is, as tables show it
-    values: tuple[float, ...]        # of the quantity, in the claim's unit
-    paper: float | None = None       # the same quantity from the printed tables
-    threshold: float = 0.0           # in the claim's unit; below 0 it is a margin
-    noise: float = 0.0               # variance that more seeds do not lower: that of the test images
 
-    def _standard_error(self) -> tuple[float, float]:  # of the mean, and its degrees of freedom (Satterthwaite)
-        n, spread = len(self.values), pd.Series(self.values, dtype=float).var()/len(self.values)
+    label: str  # what the quantity is, as tables show it
+    values: tuple[float, ...]  # of the quantity, in the claim's unit
+    paper: float | None = None  # the same quantity from the printed tables
+    threshold: float = 0.0  # in the claim's unit; below 0 it is a margin
+    noise: float = 0.0  # variance that more seeds do not lower: that of the test images
+
+    def _standard_error(
+        self,
+    ) -> tuple[float, float]:  # of the mean, and its degrees of freedom (Satterthwaite)
+        n, spread = len(self.values), pd.Series(self.values, dtype=float).var() / len(self.values)
         total = spread + self.noise
-        return math.sqrt(total), (n - 1)*(total/spread)**2 if spread > 0 else math.inf
+        return math.sqrt(total), (n - 1) * (total / spread) ** 2 if spread > 0 else math.inf
 
-    def interval(self, level: float = 0.95,  # of confidence, in (0, 1)
-                 ) -> Interval:
+    def interval(
+        self,
+        level: float = 0.95,  # of confidence, in (0, 1)
+    ) -> Interval:
         "Mean and interval; infinite for one value, a `UserError` if there are none."
         seeds = interval(self.values, level)
-        if seeds.n == 1: return seeds
+        if seeds.n == 1:
+            return seeds
         error, freedom = self._standard_error()
-        half = float(stats.t.ppf(0.5 + level/2, freedom))*error
+        half = float(stats.t.ppf(0.5 + level / 2, freedom)) * error
         return Interval(seeds.n, seeds.mean, seeds.std, seeds.mean - half, seeds.mean + half)
 
     def p_above(self) -> float:
         "One-sided p of the hypothesis that the quantity is at most its threshold; 1 for one value."
-        if len(self.values) == 1: return 1.0
+        if len(self.values) == 1:
+            return 1.0
         distance, (error, freedom) = np.mean(self.values) - self.threshold, self._standard_error()
-        if error == 0: return float(distance <= 0)
-        return float(stats.t.sf(distance/error, freedom))
+        if error == 0:
+            return float(distance <= 0)
+        return float(stats.t.sf(distance / error, freedom))
 
     def p_below(self) -> float:
         "One-sided p of the hypothesis that the quantity is at least its threshold; 1 for one value."
-        mirrored = Check("", tuple(-v for v in self.values), threshold=-self.threshold, noise=self.noise)
+        mirrored = Check(
+            "", tuple(-v for v in self.values), threshold=-self.threshold, noise=self.noise
+        )
         return mirrored.p_above()
+
 
 @dataclass(frozen=True)
 class Resampled(Check):
     "A check on one quantity of n models; `values` are its bootstrap draws."
-    estimate: float = math.nan       # the quantity on all models, each once
-    n: int = 0                       # models
 
-    def interval(self, level: float = 0.95,  # of confidence, in (0, 1)
-                 ) -> Interval:
+    estimate: float = math.nan  # the quantity on all models, each once
+    n: int = 0  # models
+
+    def interval(
+        self,
+        level: float = 0.95,  # of confidence, in (0, 1)
+    ) -> Interval:
         "The percentile interval of the draws, about the estimate."
-        return Interval(self.n, self.estimate, float(np.std(self.values)), *percentile_interval(np.asarray(self.values), level))
+        return Interval(
+            self.n,
+            self.estimate,
+            float(np.std(self.values)),
+            *percentile_interval(np.asarray(self.values), level),
+        )
 
     def p_above(self) -> float:
         "One-sided p: the share of draws at or below the threshold."
-        return (1 + sum(np.asarray(self.values) <= self.threshold))/(1 + len(self.values))
+        return (1 + sum(np.asarray(self.values) <= self.threshold)) / (1 + len(self.values))
 
     def p_below(self) -> float:
         "One-sided p: the share of draws at or above the threshold."
-        return (1 + sum(np.asarray(self.values) >= self.threshold))/(1 + len(self.values))
+        return (1 + sum(np.asarray(self.values) >= self.threshold)) / (1 + len(self.values))
 
 # %% ../nbs/12_claims.ipynb #12c00002
 VERDICTS = ("reproduced", "contradicted", "inconclusive", "not run")  # what a verdict can be
-LEVEL = 0.025                                                    # of each direction of a verdict, one-sided
+LEVEL = 0.025  # of each direction of a verdict, one-sided
 
-def holm(ps: Sequence[float],        # p-values
-         level: float = LEVEL,       # at which at least one is rejected in error
-         ) -> list[bool]:            # whether each hypothesis is rejected
+
+def holm(
+    ps: Sequence[float],  # p-values
+    level: float = LEVEL,  # at which at least one is rejected in error
+) -> list[bool]:  # whether each hypothesis is rejected
     "Holm's rule: the smallest of m p-values is held against level/m, the next against level/(m - 1), until one is too large."
-    rejected = [False]*len(ps)
+    rejected = [False] * len(ps)
     for rank, i in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
-        if ps[i] > level/(len(ps) - rank): break
+        if ps[i] > level / (len(ps) - rank):
+            break
         rejected[i] = True
     return rejected
 
-def verdict_of(checks: Sequence[Check | None],  # None stands for one that lacks records
-               ) -> tuple[str, list[Interval]]:  # one of `VERDICTS`; 95 % intervals, none if not run
+
+def verdict_of(
+    checks: Sequence[Check | None],  # None stands for one that lacks records
+) -> tuple[str, list[Interval]]:  # one of `VERDICTS`; 95 % intervals, none if not run
     "The verdict of a claim's checks, and their intervals."
-    if not checks or None in checks: return "not run", []
+    if not checks or None in checks:
+        return "not run", []
     found = [c.interval() for c in checks]
-    if any(holm([c.p_below() for c in checks])): return "contradicted", found
+    if any(holm([c.p_below() for c in checks])):
+        return "contradicted", found
     return ("reproduced" if all(c.p_above() <= LEVEL for c in checks) else "inconclusive"), found
 
 # %% ../nbs/12_claims.ipynb #12c00007
-def test_noise(accuracies: Sequence[float],  # of each model on the same test images, %
-               weights: Sequence[float],     # of the models in the quantity
-               images: int,                  # test images
-               ) -> float:                   # points squared
+def test_noise(
+    accuracies: Sequence[float],  # of each model on the same test images, %
+    weights: Sequence[float],  # of the models in the quantity
+    images: int,  # test images
+) -> float:  # points squared
     "An upper bound of the variance, over draws of the test images, of a weighted sum of accuracies: as if mistakes were independent."
-    return sum(w**2*a*(100 - a) for a, w in zip(accuracies, weights))/images
+    return sum(w**2 * a * (100 - a) for a, w in zip(accuracies, weights)) / images
 
-def hit_noise(hits: Sequence[np.ndarray],    # of each model, (seeds, images): which test images it classifies rightly
-              weights: Sequence[float],      # of the models in the quantity
-              ) -> float:                    # points squared
+
+def hit_noise(
+    hits: Sequence[
+        np.ndarray
+    ],  # of each model, (seeds, images): which test images it classifies rightly
+    weights: Sequence[float],  # of the models in the quantity
+) -> float:  # points squared
     "The variance, over draws of the test images, of a weighted sum of accuracies, each a mean over seeds."
-    per_image = sum(w*h.mean(0) for w, h in zip(weights, hits))
-    return float(100**2*per_image.var(ddof=1)/len(per_image))
+    per_image = sum(w * h.mean(0) for w, h in zip(weights, hits))
+    return float(100**2 * per_image.var(ddof=1) / len(per_image))
 
-def _gain(evidence: "Evidence", experiment: str, better: tuple[str, str], worse: tuple[str, str], label: str, threshold: float = 0.0) -> Check | None:
+
+def _gain(
+    evidence: "Evidence",
+    experiment: str,
+    better: tuple[str, str],
+    worse: tuple[str, str],
+    label: str,
+    threshold: float = 0.0,
+) -> Check | None:
     "Accuracy of one (variant, training) minus another's, seed by seed."
     return _combined(evidence, experiment, {better: 1.0, worse: -1.0}, label, threshold)
 
-def _combined(evidence: "Evidence", experiment: str, weights: dict[tuple[str, str], float], label: str, threshold: float = 0.0) -> Check | None:
+
+def _combined(
+    evidence: "Evidence",
+    experiment: str,
+    weights: dict[tuple[str, str], float],
+    label: str,
+    threshold: float = 0.0,
+) -> Check | None:
     "A weighted sum of accuracies, seed by seed, with the noise of the test images or its bound."
     wide = evidence.by_seed(experiment)
-    if not all(cell in wide for cell in weights): return None
+    if not all(cell in wide for cell in weights):
+        return None
     rows = wide[list(weights)].dropna()
-    if rows.empty: return None
+    if rows.empty:
+        return None
     values = rows.mul(list(weights.values())).sum(axis=1)
     printed_ones = [printed_accuracy(v, t, evidence.dataset) for v, t in weights]
-    paper = None if None in printed_ones else round(sum(w*a for w, a in zip(weights.values(), printed_ones)), 3)
+    paper = (
+        None
+        if None in printed_ones
+        else round(sum(w * a for w, a in zip(weights.values(), printed_ones)), 3)
+    )
     hits = [evidence.hits(experiment, *cell, rows.index) for cell in weights]
     known = all(h is not None for h in hits)
-    noise = hit_noise(hits, list(weights.values())) if known else test_noise(rows.mean(), list(weights.values()), evidence.test_images)
+    noise = (
+        hit_noise(hits, list(weights.values()))
+        if known
+        else test_noise(rows.mean(), list(weights.values()), evidence.test_images)
+    )
     return Check(label, tuple(values), paper, threshold, noise)
+
 
 def _regularised(better: str, worse: str, threshold: float = 0.0, dataset: str | None = None):
     def statistic(evidence: Evidence, eps: float) -> list[Check | None]:
         there = evidence.on(dataset=dataset) if dataset else evidence
-        return [_gain(there, "tab2", (v, better), (v, worse), VARIANTS[v].paper, threshold) for v in FOUR]
+        return [
+            _gain(there, "tab2", (v, better), (v, worse), VARIANTS[v].paper, threshold)
+            for v in FOUR
+        ]
+
     return statistic
 
-ORDER = ("crate-c", "crate-fix", "crate-n", "crate-identity", "crate-t", "crate")   # Table 3, by printed accuracy
 
-def _over(better: str, worse: str): return lambda evidence: _gain(evidence, "tab3", (better, "cross-entropy"), (worse, "cross-entropy"), f"{VARIANTS[better].paper} over {VARIANTS[worse].paper}")
+ORDER = (
+    "crate-c",
+    "crate-fix",
+    "crate-n",
+    "crate-identity",
+    "crate-t",
+    "crate",
+)  # Table 3, by printed accuracy
+
+
+def _over(better: str, worse: str):
+    return lambda evidence: _gain(
+        evidence,
+        "tab3",
+        (better, "cross-entropy"),
+        (worse, "cross-entropy"),
+        f"{VARIANTS[better].paper} over {VARIANTS[worse].paper}",
+    )
+
 
 def _table3(*checks: Callable[["Evidence"], Check | None]):
     return lambda evidence, eps: [check(evidence) for check in checks]
 
+
 def _most_of_the_gap(evidence: "Evidence") -> Check | None:
-    half = {("crate-t", "cross-entropy"): 1.0, ("crate-c", "cross-entropy"): -0.5, ("crate", "cross-entropy"): -0.5}
+    half = {
+        ("crate-t", "cross-entropy"): 1.0,
+        ("crate-c", "cross-entropy"): -0.5,
+        ("crate", "cross-entropy"): -0.5,
+    }
     return _combined(evidence, "tab3", half, "CRATE-T above the middle of CRATE-C and CRATE")
+
 
 def _srr_by_layer(evidence: "Evidence", eps: float) -> dict[str, pd.DataFrame]:
     "For each variant: SRR, (seed, epoch) down, layers across."
     p = evidence.probes()
-    return {v: f.pivot(index=["seed", "epoch"], columns="layer", values="srr") for v, f in p[p.eps == eps].groupby("variant")}
+    return {
+        v: f.pivot(index=["seed", "epoch"], columns="layer", values="srr")
+        for v, f in p[p.eps == eps].groupby("variant")
+    }
 
-TURN = 9                                                         # the layer at which the paper sees SRR turn from falling to rising
+
+TURN = 9  # the layer at which the paper sees SRR turn from falling to rising
+
 
 def _turns_at_nine(evidence: "Evidence", eps: float) -> list[Check | None]:
     frames, out = _srr_by_layer(evidence, eps), []
     for v in FOUR:
-        if v not in frames: out += [None]; continue
+        if v not in frames:
+            out += [None]
+            continue
         f = frames[v].xs(0, level="epoch")
         falls = (f.diff(axis=1).loc[:, 2:TURN] < 0).sum(axis=1)
-        out.append(Check(f"{VARIANTS[v].paper}: falling steps of the first {TURN - 1}", tuple(falls), threshold=TURN - 2.5))
-        out.append(Check(f"{VARIANTS[v].paper}: layer {f.columns.max()} over layer {TURN}, relative", tuple(f[f.columns.max()]/f[TURN] - 1)))
+        out.append(
+            Check(
+                f"{VARIANTS[v].paper}: falling steps of the first {TURN - 1}",
+                tuple(falls),
+                threshold=TURN - 2.5,
+            )
+        )
+        out.append(
+            Check(
+                f"{VARIANTS[v].paper}: layer {f.columns.max()} over layer {TURN}, relative",
+                tuple(f[f.columns.max()] / f[TURN] - 1),
+            )
+        )
     return out
+
 
 def _rises_with_training(evidence: "Evidence", eps: float) -> list[Check | None]:
     "The least rise from one recorded epoch to the next, relative to SRR before training."
     frames, out = _srr_by_layer(evidence, eps), []
     for v in FOUR:
-        if v not in frames or frames[v].index.get_level_values("epoch").nunique() < 2: out.append(None); continue
-        relative = frames[v].groupby("seed", group_keys=False).apply(lambda f: f.diff().iloc[1:]/f.iloc[0])
+        if v not in frames or frames[v].index.get_level_values("epoch").nunique() < 2:
+            out.append(None)
+            continue
+        relative = (
+            frames[v]
+            .groupby("seed", group_keys=False)
+            .apply(lambda f: f.diff().iloc[1:] / f.iloc[0])
+        )
         least = relative.groupby("seed").min()
-        if v == "crate-c": least = least.iloc[:, :-3]            # the paper excepts its last few layers
+        if v == "crate-c":
+            least = least.iloc[:, :-3]  # the paper excepts its last few layers
         out += [Check(f"{VARIANTS[v].paper}: layer {l}", tuple(least[l])) for l in least]
     return out
 
 # %% ../nbs/12_claims.ipynb #6dd07fbc
-TOY_SEEDS = range(20)                                            # of the claims that need no training
-TOY_STEPS = (0.01, 0.1, 1.0)                                     # kappa alpha_p
-TOKENS, SUBSPACE = 32, 16                                        # N and p of the toy: alpha_p = p/(N eps^2)
+TOY_SEEDS = range(20)  # of the claims that need no training
+TOY_STEPS = (0.01, 0.1, 1.0)  # kappa alpha_p
+TOKENS, SUBSPACE = 32, 16  # N and p of the toy: alpha_p = p/(N eps^2)
+
 
 @lru_cache(maxsize=None)
-def toy_runs(rule: str,           # a to e
-             eps: float,          # distortion
-             norm: float | None,  # length of the first tokens; None: Gaussian, as drawn
-             step: float,         # kappa alpha_p
-             ) -> np.ndarray:     # (seeds, layers, 2): before, after
+def toy_runs(
+    rule: str,  # a to e
+    eps: float,  # distortion
+    norm: float | None,  # length of the first tokens; None: Gaussian, as drawn
+    step: float,  # kappa alpha_p
+) -> np.ndarray:  # (seeds, layers, 2): before, after
     "R^c under one rule, for every toy seed, in nats."
     draws = [generator("toy", s) for s in TOY_SEEDS]
-    kappa = step*TOKENS*eps**2/SUBSPACE
-    return toy_trajectory(rule, draws, n=TOKENS, p=SUBSPACE, eps=eps, norm=norm, kappa=kappa, hold=True).numpy()
+    kappa = step * TOKENS * eps**2 / SUBSPACE
+    return toy_trajectory(
+        rule, draws, n=TOKENS, p=SUBSPACE, eps=eps, norm=norm, kappa=kappa, hold=True
+    ).numpy()
+
 
 def _goes(rule: str, direction: int, norm: float | None):
     "Checks that R^c rises (+1) or falls (-1) under a rule, from the first layer's input to the last one's output."
     name = f"rule {rule}: {'rise' if direction > 0 else 'fall'}"
+
     def checks(eps):
         for step in TOY_STEPS:
             runs = toy_runs(rule, eps, norm, step)
-            yield Check(f"{name}, step {step:g}", tuple(direction*(runs[:, -1, 1] - runs[:, 0, 0])))
+            yield Check(
+                f"{name}, step {step:g}", tuple(direction * (runs[:, -1, 1] - runs[:, 0, 0]))
+            )
+
     return checks
 
-def _toy(rules: dict[str, int], norm: float | None = None):      # rule -> where R^c goes
-    return lambda evidence, eps: [c for r, direction in rules.items() for c in _goes(r, direction, norm)(eps)]
+
+def _toy(rules: dict[str, int], norm: float | None = None):  # rule -> where R^c goes
+    return lambda evidence, eps: [
+        c for r, direction in rules.items() for c in _goes(r, direction, norm)(eps)
+    ]
+
 
 def _rises_in_each_layer(norm: float | None = None):
     def statistic(evidence, eps):
         runs = {step: toy_runs("e", eps, norm, step) for step in TOY_STEPS}
-        return [Check(f"rise in layer {l + 1}, step {step:g}", tuple(r[:, l, 1] - r[:, l, 0])) for step, r in runs.items() for l in range(r.shape[1])]
+        return [
+            Check(f"rise in layer {l + 1}, step {step:g}", tuple(r[:, l, 1] - r[:, l, 0]))
+            for step, r in runs.items()
+            for l in range(r.shape[1])
+        ]
+
     return statistic
 
 # %% ../nbs/12_claims.ipynb #28597119
-NORMS = ("sum-of-spec", "prod-of-spec", "sum-of-fro", "prod-of-fro", "path-norm")  # measures that Section 5.2 calls negative
-FLAT = ("1/margin", "1/pac-bayes-flatness")                      # and positive
+NORMS = (
+    "sum-of-spec",
+    "prod-of-spec",
+    "sum-of-fro",
+    "prod-of-fro",
+    "path-norm",
+)  # measures that Section 5.2 calls negative
+FLAT = ("1/margin", "1/pac-bayes-flatness")  # and positive
+
 
 class Study:
     "The models of one width of the correlation study, and their taus under `weights`."
-    def __init__(self, evidence: "Evidence",  # whose study it is; it has one
-                 width: str):                 # `main` or `other`
+
+    def __init__(
+        self,
+        evidence: "Evidence",  # whose study it is; it has one
+        width: str,
+    ):  # `main` or `other`
         self.records, table = evidence.study(width)
-        self.axes = {a: len(values) for a, values in CORRELATION[evidence.scale].axes.items() if a != "dim"}
+        self.axes = {
+            a: len(values) for a, values in CORRELATION[evidence.scale].axes.items() if a != "dim"
+        }
         self.table = table.reset_index(drop=True)
         others = [a for a in self.axes if a != "variant"]
-        self.weights = two_way(self.table.variant, list(zip(*(self.table[a] for a in others))), draws=2000)
+        self.weights = two_way(
+            self.table.variant, list(zip(*(self.table[a] for a in others))), draws=2000
+        )
         self._parts: dict[tuple, np.ndarray] = {}
 
-    def values(self, measure: str,  # a row of `MEASURES`
-               eps: float,          # of SRR; the others have none
-               ) -> np.ndarray:     # (models,)
+    def values(
+        self,
+        measure: str,  # a row of `MEASURES`
+        eps: float,  # of SRR; the others have none
+    ) -> np.ndarray:  # (models,)
         "A measure of each model."
-        if measure != "SRR": return self.table[measure].to_numpy()
+        if measure != "SRR":
+            return self.table[measure].to_numpy()
         by_id = {r.id: r for r in self.records}
         return np.array([srr_of(by_id[i], eps) for i in self.table.id])
 
-    def tau(self, measure: str,              # a row of `MEASURES`
-            eps: float,                      # of SRR
-            axis: str | None = None,         # one of `axes`: granulated along it; None: over all pairs
-            ) -> np.ndarray | None:          # as `correlation.two_way_parts` gives it; None: no group of the axis is complete
+    def tau(
+        self,
+        measure: str,  # a row of `MEASURES`
+        eps: float,  # of SRR
+        axis: str | None = None,  # one of `axes`: granulated along it; None: over all pairs
+    ) -> (
+        np.ndarray | None
+    ):  # as `correlation.two_way_parts` gives it; None: no group of the axis is complete
         "A tau in all its draws."
-        if axis and not groups(self.table, axis, self.axes): return None
+        if axis and not groups(self.table, axis, self.axes):
+            return None
         key = measure, eps if measure == "SRR" else None, axis
         if key not in self._parts:
             values = self.values(measure, eps)
-            statistic = self._psi(values, axis) if axis else weighted_tau(values, self.table.gap, self.table.seed)
+            statistic = (
+                self._psi(values, axis)
+                if axis
+                else weighted_tau(values, self.table.gap, self.table.seed)
+            )
             self._parts[key] = two_way_parts(statistic, self.weights)
         return self._parts[key]
 
     def _psi(self, values: np.ndarray, axis: str) -> Callable[[np.ndarray], np.ndarray]:
         "The mean tau over the complete groups of an axis, each as often as it is drawn; one without two different models does not count, nan if none does."
         parts = [f.index.to_numpy() for f in groups(self.table, axis, self.axes)]
+
         def statistic(weights):
-            taus = np.stack([bootstrap_tau(values[p], self.table.gap[p], weights[:, p]) for p in parts])
-            drawn = np.stack([weights[:, p].max(1)*((weights[:, p] > 0).sum(1) > 1) for p in parts])
-            return (taus*drawn).sum(0)/np.where(drawn.any(0), drawn.sum(0), np.nan)
+            taus = np.stack(
+                [bootstrap_tau(values[p], self.table.gap[p], weights[:, p]) for p in parts]
+            )
+            drawn = np.stack(
+                [weights[:, p].max(1) * ((weights[:, p] > 0).sum(1) > 1) for p in parts]
+            )
+            return (taus * drawn).sum(0) / np.where(drawn.any(0), drawn.sum(0), np.nan)
+
         return statistic
 
-    def check(self, label: str,              # as tables show it
-              parts: np.ndarray | None,      # of what must be positive
-              paper: float | None = None,    # the same from a printed table
-              ) -> Resampled | None:         # None if it can't be computed
+    def check(
+        self,
+        label: str,  # as tables show it
+        parts: np.ndarray | None,  # of what must be positive
+        paper: float | None = None,  # the same from a printed table
+    ) -> Resampled | None:  # None if it can't be computed
         "A check that a tau, or a difference of two, is positive."
-        if parts is None: return None
+        if parts is None:
+            return None
         whole, draws = pulled(parts, self.weights.counts)
         return Resampled(label, tuple(draws), paper, estimate=whole, n=len(self.table))
 
+
 def _of_study(width: str, checks: Callable[[Study, pd.DataFrame, float], list[Resampled]]):
     "A statistic from checks on (study, printed table, eps)."
+
     def statistic(evidence: "Evidence", eps: float) -> list[Check | None]:
         study = evidence.models(width)
-        return [None] if study is None else checks(study, printed(TABLES[width]).set_index("measure"), eps)
+        return (
+            [None]
+            if study is None
+            else checks(study, printed(TABLES[width]).set_index("measure"), eps)
+        )
+
     return statistic
 
-def _positive(study, paper, eps): return [study.check("tau of SRR", study.tau("SRR", eps), paper.overall_tau["SRR"])]
 
-def _minus(a, b): return None if a is None or b is None else a - b
+def _positive(study, paper, eps):
+    return [study.check("tau of SRR", study.tau("SRR", eps), paper.overall_tau["SRR"])]
+
+
+def _minus(a, b):
+    return None if a is None or b is None else a - b
+
 
 def _leads(axis: str | None, column: str):
     "SRR over each other measure, overall or along an axis; `column`: of the printed table."
+
     def checks(study, paper, eps):
         others = [m for m in MEASURES if m != "SRR" and m in paper.index]
-        return [study.check(f"SRR over {m}", _minus(study.tau("SRR", eps, axis), study.tau(m, eps, axis)), round(paper[column]["SRR"] - paper[column][m], 3)) for m in others]
+        return [
+            study.check(
+                f"SRR over {m}",
+                _minus(study.tau("SRR", eps, axis), study.tau(m, eps, axis)),
+                round(paper[column]["SRR"] - paper[column][m], 3),
+            )
+            for m in others
+        ]
+
     return checks
+
 
 def _flatness_over_srr(study, paper, eps):
     flat, axes = "1/pac-bayes-flatness", {"dropout": "dropout", "variant": "model_type"}
-    return [study.check(f"flatness over SRR along {name.replace('_', ' ')}", _minus(study.tau(flat, eps, a), study.tau("SRR", eps, a)), round(paper[name][flat] - paper[name]["SRR"], 3)) for a, name in axes.items()]
+    return [
+        study.check(
+            f"flatness over SRR along {name.replace('_', ' ')}",
+            _minus(study.tau(flat, eps, a), study.tau("SRR", eps, a)),
+            round(paper[name][flat] - paper[name]["SRR"], 3),
+        )
+        for a, name in axes.items()
+    ]
+
 
 def _signed(measures, sign):
-    return lambda study, paper, eps: [study.check(f"{'-' if sign < 0 else ''}tau of {m}", sign*study.tau(m, eps), sign*paper.overall_tau[m]) for m in measures]
+    return lambda study, paper, eps: [
+        study.check(
+            f"{'-' if sign < 0 else ''}tau of {m}",
+            sign * study.tau(m, eps),
+            sign * paper.overall_tau[m],
+        )
+        for m in measures
+    ]
 
 # %% ../nbs/12_claims.ipynb #32700ee3
-Statistic = Callable[[Evidence, float], list[Check | None]]      # (evidence, eps) -> checks; None for one that can't be made
+Statistic = Callable[
+    [Evidence, float], list[Check | None]
+]  # (evidence, eps) -> checks; None for one that can't be made
+
 
 @dataclass(frozen=True)
 class Claim:
     "What the paper says, where, and how it is tested."
-    id: str                          # its key in `CLAIMS`
-    source: str                      # figure or table, and section, of the paper
-    quote: str                       # the paper's own words
-    says: str                        # what is tested, in one line
-    statistic: Statistic             # (evidence, eps) -> its checks; None stands for one that lacks records
-    unit: str = ""                   # of the checks
-    epses: tuple[float, ...] = (0.5,)  # the first gives the verdict; the others show whether it depends on eps
-    experiment: str | None = None    # a row of `runs.EXPERIMENTS`: what is run to settle it; None: a computation
-    differs: str = ""                # what may differ from the paper's setting, besides the scale
-    scale: str | None = None         # whose records it reads; None: those of the evidence
-    elsewhere: tuple[tuple[str, Statistic], ...] = ()  # (label, statistic): the same under another setting, which is not the paper's claim
+
+    id: str  # its key in `CLAIMS`
+    source: str  # figure or table, and section, of the paper
+    quote: str  # the paper's own words
+    says: str  # what is tested, in one line
+    statistic: Statistic  # (evidence, eps) -> its checks; None stands for one that lacks records
+    unit: str = ""  # of the checks
+    epses: tuple[float, ...] = (
+        0.5,
+    )  # the first gives the verdict; the others show whether it depends on eps
+    experiment: str | None = (
+        None  # a row of `runs.EXPERIMENTS`: what is run to settle it; None: a computation
+    )
+    differs: str = ""  # what may differ from the paper's setting, besides the scale
+    scale: str | None = None  # whose records it reads; None: those of the evidence
+    elsewhere: tuple[
+        tuple[str, Statistic], ...
+    ] = ()  # (label, statistic): the same under another setting, which is not the paper's claim
+
 
 _EPSES, _TOY = (0.5, 0.1, 1.0), (1.0, 0.1, 0.5)
 _NO_KAPPA = "d, N, K, p, eps and kappa of the toy are missing from our text"
 _STUDY = "all values of the axes but width 384; LayerNorm kept for margin and sigma; path norm and weight list as in 09_measures"
-_FIVE = dict(a=-1, b=1, d=1, e=1)                                # rule c is not stated
+_FIVE = dict(a=-1, b=1, d=1, e=1)  # rule c is not stated
 
-CLAIMS: dict[str, Claim] = {c.id: c for c in [                   # id -> claim, in the order of the paper
-    Claim("fig1a", "Figure 1a, Section 4.1", "is always greater than [before] and is increasing in general as the layer goes deeper",
-          "Gaussian tokens: R^c rises in each layer of the simplified MSSA update", _rises_in_each_layer(), "nats", _TOY,
-          differs=_NO_KAPPA, elsewhere=(("unit norm", _rises_in_each_layer(1.0)),)),
-    Claim("fig1b", "Figure 1b, Section 4.1", "If we omit the first-order term of its Taylor expansion and only perform descent methods on its second-order term, the eigenvalues will go up leading to an increase in the value",
-          "Gaussian tokens: descent on the second-order term alone raises R^c, descent on R^c itself lowers it", _toy(dict(d=1, a=-1)), "nats", _TOY,
-          differs=_NO_KAPPA, elsewhere=(("unit norm", _toy(dict(d=1, a=-1), 1.0)),)),
-    Claim("fig5", "Figure 5, Appendix A", "Gradient descent on [R^c] did make it decrease across layers. Conversely, applying gradient descent on its second-order Taylor expansion resulted in an increase",
-          "Gaussian tokens: rule a lowers R^c; b, d and e raise it", _toy(_FIVE), "nats", _TOY,
-          differs=_NO_KAPPA, elsewhere=(("unit norm", _toy(_FIVE, 1.0)),)),
-    Claim("fig2-init", "Figure 2, Section 4.3", "When the models are randomly initialized, the sparse rate reduction measure almost monotonically decreases in the first 9 layers and then rises",
-          "untrained CRATE-Tiny at 224/16: at least 7 of the 8 steps up to layer 9 fall, and layer 12 lies above layer 9", _turns_at_nine, "", _EPSES,
-          differs="eps, initialisation of U and the tokens that are measured are not in the text", scale="untrained"),
-    Claim("fig2-train", "Figure 2, Section 4.3", "as the learning process proceeds, the sparse rate reduction measure at each layer will increase monotonically across all models, with a rare exception in the last few layers of CRATE-C",
-          "at each layer SRR rises from each recorded epoch to the next (CRATE-C: but for its last three layers)", _rises_with_training, "of SRR untrained", _EPSES, "fig2"),
-    Claim("tab1-positive", "Table 1, Section 5", "SRR as a complexity measure has a positive correlation coefficient", "tau of SRR with the generalisation gap is positive at width 384 (here: the larger width)",
-          _of_study("main", _positive), "", _EPSES, "tab1", _STUDY),
-    Claim("tab1-best", "Table 1, Section 5.2", "Compared to baselines, the SRR measure in (11) achieves the highest overall coefficient", "the overall tau of SRR is above that of each of the 22 others",
-          _of_study("main", _leads(None, "overall_tau")), "", _EPSES, "tab1", _STUDY + "; with the paper's 31 models its own lead of 0.03 is a quarter of a standard error"),
-    Claim("tab1-type", "Table 1, Section 5.2", "and, particularly in the model type axis, outperforms the rest", "along the axis of model types, SRR's granulated tau is above that of each other measure",
-          _of_study("main", _leads("variant", "model_type")), "", _EPSES, "tab1", _STUDY),
-    Claim("tab1-norms", "Table 1, Section 5.2", "sum/prod of spectral/Frobenius norm of parameters negatively correlate with generalization [...] path-norm also negatively correlates", "the tau of each of these five measures is negative",
-          _of_study("main", _signed(NORMS, -1)), "", (0.5,), "tab1", _STUDY),
-    Claim("tab1-flat", "Table 1, Section 5.2", "the inverse of margin and sharpness-based PAC-Bayes flatness show positive and strong correlations", "the tau of both is positive",
-          _of_study("main", _signed(FLAT, 1)), "", (0.5,), "tab1", _STUDY),
-    Claim("tab2", "Table 2, Section 6.2", "SRR regularization is sufficient to improve the performance by simply leveraging the last layer", "SRR at layer 12 raises accuracy for each variant (CIFAR-10)",
-          _regularised("layer-12", "cross-entropy"), "points", experiment="tab2", differs="the learning rate is not in our text"),
-    Claim("tab2-cifar100", "Table 2, Section 6.2", "CRATE and its variants trained from scratch on CIFAR-10/100", "SRR at layer 12 raises accuracy for each variant (CIFAR-100)",
-          _regularised("layer-12", "cross-entropy", dataset="cifar100"), "points", experiment="tab2", differs="the learning rate is not in our text"),
-    Claim("tab3-order", "Table 3, Appendix B", "only to discover that transpose performs best (Table 3)", "accuracy: CRATE-C < Fix < N < Identity < T < CRATE, as Table 3 prints it",
-          _table3(*(_over(b, a) for a, b in zip(ORDER, ORDER[1:]))), "points", experiment="tab3", differs="the learning rate is not in our text"),
-    Claim("tab3-transpose", "Table 3, Section 4.2", "a simple transpose operation of the output matrix could greatly close the empirical gap to CRATE", "CRATE-T closes more than half of the gap between CRATE-C and CRATE",
-          _table3(_over("crate-t", "crate-c"), _over("crate", "crate-c"), _most_of_the_gap), "points", experiment="tab3"),
-    Claim("tab3-negative", "Table 3, Appendix B", "CRATE-N achieves better performance by following the SRR principle more faithfully", "CRATE-N is above CRATE-C", _table3(_over("crate-n", "crate-c")), "points", experiment="tab3"),
-    Claim("tab5-best", "Table 5, Appendix D", "SRR is slightly better than other baseline measures in terms of overall [tau]", "at the other width, the overall tau of SRR is above that of each other measure",
-          _of_study("other", _leads(None, "overall_tau")), "", _EPSES, "tab1", _STUDY),
-    Claim("tab5-flat", "Table 5, Appendix D", "In the axes of dropout and model type, however, it underperforms PAC-Bayes flatness measure", "at the other width, flatness is above SRR along dropout and model type",
-          _of_study("other", _flatness_over_srr), "", _EPSES, "tab1", _STUDY),
-    Claim("tab6-last", "Table 6, Appendix E", "leveraging the last layer already suffices to outperform the cross-entropy baseline", "regularising the last layer costs no variant more than 0.5 points (a test of non-inferiority; tab2 asks for a gain)",
-          _regularised("layer-12", "cross-entropy", -0.5), "points", experiment="tab2"),
-    Claim("tab6-shallow", "Table 6, Appendix E", "regularizing shallower layers may bring more performance gain", "layer 2 gains more than layer 12 for each variant", _regularised("layer-2", "layer-12"), "points", experiment="tab2"),
-    Claim("tab6-random", "Table 6, Appendix E", "randomly choosing layers to regularize generally worsens the performance", "a random layer does worse than cross-entropy alone for each variant",
-          _regularised("cross-entropy", "random-layer"), "points", experiment="tab2"),
-]}
+CLAIMS: dict[str, Claim] = {
+    c.id: c
+    for c in [  # id -> claim, in the order of the paper
+        Claim(
+            "fig1a",
+            "Figure 1a, Section 4.1",
+            "is always greater than [before] and is increasing in general as the layer goes deeper",
+            "Gaussian tokens: R^c rises in each layer of the simplified MSSA update",
+            _rises_in_each_layer(),
+            "nats",
+            _TOY,
+            differs=_NO_KAPPA,
+            elsewhere=(("unit norm", _rises_in_each_layer(1.0)),),
+        ),
+        Claim(
+            "fig1b",
+            "Figure 1b, Section 4.1",
+            "If we omit the first-order term of its Taylor expansion and only perform descent methods on its second-order term, the eigenvalues will go up leading to an increase in the value",
+            "Gaussian tokens: descent on the second-order term alone raises R^c, descent on R^c itself lowers it",
+            _toy(dict(d=1, a=-1)),
+            "nats",
+            _TOY,
+            differs=_NO_KAPPA,
+            elsewhere=(("unit norm", _toy(dict(d=1, a=-1), 1.0)),),
+        ),
+        Claim(
+            "fig5",
+            "Figure 5, Appendix A",
+            "Gradient descent on [R^c] did make it decrease across layers. Conversely, applying gradient descent on its second-order Taylor expansion resulted in an increase",
+            "Gaussian tokens: rule a lowers R^c; b, d and e raise it",
+            _toy(_FIVE),
+            "nats",
+            _TOY,
+            differs=_NO_KAPPA,
+            elsewhere=(("unit norm", _toy(_FIVE, 1.0)),),
+        ),
+        Claim(
+            "fig2-init",
+            "Figure 2, Section 4.3",
+            "When the models are randomly initialized, the sparse rate reduction measure almost monotonically decreases in the first 9 layers and then rises",
+            "untrained CRATE-Tiny at 224/16: at least 7 of the 8 steps up to layer 9 fall, and layer 12 lies above layer 9",
+            _turns_at_nine,
+            "",
+            _EPSES,
+            differs="eps, initialisation of U and the tokens that are measured are not in the text",
+            scale="untrained",
+        ),
+        Claim(
+            "fig2-train",
+            "Figure 2, Section 4.3",
+            "as the learning process proceeds, the sparse rate reduction measure at each layer will increase monotonically across all models, with a rare exception in the last few layers of CRATE-C",
+            "at each layer SRR rises from each recorded epoch to the next (CRATE-C: but for its last three layers)",
+            _rises_with_training,
+            "of SRR untrained",
+            _EPSES,
+            "fig2",
+        ),
+        Claim(
+            "tab1-positive",
+            "Table 1, Section 5",
+            "SRR as a complexity measure has a positive correlation coefficient",
+            "tau of SRR with the generalisation gap is positive at width 384 (here: the larger width)",
+            _of_study("main", _positive),
+            "",
+            _EPSES,
+            "tab1",
+            _STUDY,
+        ),
+        Claim(
+            "tab1-best",
+            "Table 1, Section 5.2",
+            "Compared to baselines, the SRR measure in (11) achieves the highest overall coefficient",
+            "the overall tau of SRR is above that of each of the 22 others",
+            _of_study("main", _leads(None, "overall_tau")),
+            "",
+            _EPSES,
+            "tab1",
+            _STUDY
+            + "; with the paper's 31 models its own lead of 0.03 is a quarter of a standard error",
+        ),
+        Claim(
+            "tab1-type",
+            "Table 1, Section 5.2",
+            "and, particularly in the model type axis, outperforms the rest",
+            "along the axis of model types, SRR's granulated tau is above that of each other measure",
+            _of_study("main", _leads("variant", "model_type")),
+            "",
+            _EPSES,
+            "tab1",
+            _STUDY,
+        ),
+        Claim(
+            "tab1-norms",
+            "Table 1, Section 5.2",
+            "sum/prod of spectral/Frobenius norm of parameters negatively correlate with generalization [...] path-norm also negatively correlates",
+            "the tau of each of these five measures is negative",
+            _of_study("main", _signed(NORMS, -1)),
+            "",
+            (0.5,),
+            "tab1",
+            _STUDY,
+        ),
+        Claim(
+            "tab1-flat",
+            "Table 1, Section 5.2",
+            "the inverse of margin and sharpness-based PAC-Bayes flatness show positive and strong correlations",
+            "the tau of both is positive",
+            _of_study("main", _signed(FLAT, 1)),
+            "",
+            (0.5,),
+            "tab1",
+            _STUDY,
+        ),
+        Claim(
+            "tab2",
+            "Table 2, Section 6.2",
+            "SRR regularization is sufficient to improve the performance by simply leveraging the last layer",
+            "SRR at layer 12 raises accuracy for each variant (CIFAR-10)",
+            _regularised("layer-12", "cross-entropy"),
+            "points",
+            experiment="tab2",
+            differs="the learning rate is not in our text",
+        ),
+        Claim(
+            "tab2-cifar100",
+            "Table 2, Section 6.2",
+            "CRATE and its variants trained from scratch on CIFAR-10/100",
+            "SRR at layer 12 raises accuracy for each variant (CIFAR-100)",
+            _regularised("layer-12", "cross-entropy", dataset="cifar100"),
+            "points",
+            experiment="tab2",
+            differs="the learning rate is not in our text",
+        ),
+        Claim(
+            "tab3-order",
+            "Table 3, Appendix B",
+            "only to discover that transpose performs best (Table 3)",
+            "accuracy: CRATE-C < Fix < N < Identity < T < CRATE, as Table 3 prints it",
+            _table3(*(_over(b, a) for a, b in zip(ORDER, ORDER[1:]))),
+            "points",
+            experiment="tab3",
+            differs="the learning rate is not in our text",
+        ),
+        Claim(
+            "tab3-transpose",
+            "Table 3, Section 4.2",
+            "a simple transpose operation of the output matrix could greatly close the empirical gap to CRATE",
+            "CRATE-T closes more than half of the gap between CRATE-C and CRATE",
+            _table3(_over("crate-t", "crate-c"), _over("crate", "crate-c"), _most_of_the_gap),
+            "points",
+            experiment="tab3",
+        ),
+        Claim(
+            "tab3-negative",
+            "Table 3, Appendix B",
+            "CRATE-N achieves better performance by following the SRR principle more faithfully",
+            "CRATE-N is above CRATE-C",
+            _table3(_over("crate-n", "crate-c")),
+            "points",
+            experiment="tab3",
+        ),
+        Claim(
+            "tab5-best",
+            "Table 5, Appendix D",
+            "SRR is slightly better than other baseline measures in terms of overall [tau]",
+            "at the other width, the overall tau of SRR is above that of each other measure",
+            _of_study("other", _leads(None, "overall_tau")),
+            "",
+            _EPSES,
+            "tab1",
+            _STUDY,
+        ),
+        Claim(
+            "tab5-flat",
+            "Table 5, Appendix D",
+            "In the axes of dropout and model type, however, it underperforms PAC-Bayes flatness measure",
+            "at the other width, flatness is above SRR along dropout and model type",
+            _of_study("other", _flatness_over_srr),
+            "",
+            _EPSES,
+            "tab1",
+            _STUDY,
+        ),
+        Claim(
+            "tab6-last",
+            "Table 6, Appendix E",
+            "leveraging the last layer already suffices to outperform the cross-entropy baseline",
+            "regularising the last layer costs no variant more than 0.5 points (a test of non-inferiority; tab2 asks for a gain)",
+            _regularised("layer-12", "cross-entropy", -0.5),
+            "points",
+            experiment="tab2",
+        ),
+        Claim(
+            "tab6-shallow",
+            "Table 6, Appendix E",
+            "regularizing shallower layers may bring more performance gain",
+            "layer 2 gains more than layer 12 for each variant",
+            _regularised("layer-2", "layer-12"),
+            "points",
+            experiment="tab2",
+        ),
+        Claim(
+            "tab6-random",
+            "Table 6, Appendix E",
+            "randomly choosing layers to regularize generally worsens the performance",
+            "a random layer does worse than cross-entropy alone for each variant",
+            _regularised("cross-entropy", "random-layer"),
+            "points",
+            experiment="tab2",
+        ),
+    ]
+}
 
 # %% ../nbs/12_claims.ipynb #fdb0e0fd
-POWER = 0.9                                                      # of the test that would settle a claim
+POWER = 0.9  # of the test that would settle a claim
 
-def seeds_needed(distance: float,      # of the mean from the threshold
-                 spread: float,        # standard deviation over seeds
-                 level: float = LEVEL, # one-sided
-                 most: int = 100_000,  # beyond, inf
-                 ) -> float:           # seeds, at least 2
+
+def seeds_needed(
+    distance: float,  # of the mean from the threshold
+    spread: float,  # standard deviation over seeds
+    level: float = LEVEL,  # one-sided
+    most: int = 100_000,  # beyond, inf
+) -> float:  # seeds, at least 2
     "Seeds with which a one-sided t test of a mean finds it above its threshold with 90 % power."
-    def power(n): return stats.nct.sf(stats.t.ppf(1 - level, n - 1), n - 1, distance*n**0.5/spread)
-    if distance <= 0 or not spread < math.inf: return math.inf
-    if spread == 0: return 2
+
+    def power(n):
+        return stats.nct.sf(stats.t.ppf(1 - level, n - 1), n - 1, distance * n**0.5 / spread)
+
+    if distance <= 0 or not spread < math.inf:
+        return math.inf
+    if spread == 0:
+        return 2
     n = 2
-    while n < most and power(n) < POWER: n = math.ceil(n*1.05)
-    while 2 < n < most and power(n - 1) >= POWER: n -= 1
+    while n < most and power(n) < POWER:
+        n = math.ceil(n * 1.05)
+    while 2 < n < most and power(n - 1) >= POWER:
+        n -= 1
     return n if n < most else math.inf
+
 
 def _drawn_again(check: Resampled, level: float) -> float:
     "How many times as many types and cells a bootstrapped check needs."
     reach = stats.norm.ppf(1 - level) + stats.norm.ppf(POWER)
     distance = abs(check.estimate - check.threshold)
-    return (reach*np.std(check.values)/distance)**2 if distance else math.inf
+    return (reach * np.std(check.values) / distance) ** 2 if distance else math.inf
 
-def settles(claim: Claim,                  # one whose verdict is inconclusive
-            checks: Sequence[Check],       # its checks
-            evidence: Evidence,            # what they were made from: it tells the cost of a seed
-            ) -> str:                      # in words
+
+def settles(
+    claim: Claim,  # one whose verdict is inconclusive
+    checks: Sequence[Check],  # its checks
+    evidence: Evidence,  # what they were made from: it tells the cost of a seed
+) -> str:  # in words
     "What would settle an inconclusive claim."
     sides = [(c.interval().mean - c.threshold, c) for c in checks]
     failing = [(d, c) for d, c in sides if d <= 0]
-    level = LEVEL/len(checks) if failing else LEVEL
+    level = LEVEL / len(checks) if failing else LEVEL
     if isinstance(checks[0], Resampled):
         factors = [_drawn_again(c, level) for _, c in failing or sides]
         factor = min(factors) if failing else max(factors)
-        return f"about {factor:.2g} times as many model types and cells" if factor < 100 else "not feasible: more than 100 times as many model types and cells"
-    if any(len(c.values) < 3 for c in checks): return "at least three seeds first"
+        return (
+            f"about {factor:.2g} times as many model types and cells"
+            if factor < 100
+            else "not feasible: more than 100 times as many model types and cells"
+        )
+    if any(len(c.values) < 3 for c in checks):
+        return "at least three seeds first"
     reach = stats.norm.ppf(1 - level) + stats.norm.ppf(POWER)
-    def need(d, c): return seeds_needed(abs(d), float(np.std(c.values, ddof=1)), level) if abs(d) > reach*c.noise**0.5 else math.inf
+
+    def need(d, c):
+        return (
+            seeds_needed(abs(d), float(np.std(c.values, ddof=1)), level)
+            if abs(d) > reach * c.noise**0.5
+            else math.inf
+        )
+
     needs = [need(d, c) for d, c in failing or sides]
     n = min(needs) if failing else max(needs)
     if math.isfinite(n):
-        hours = n*evidence.seconds_of_a_seed(claim.experiment)/3600 if claim.experiment else 0.0
+        hours = n * evidence.seconds_of_a_seed(claim.experiment) / 3600 if claim.experiment else 0.0
         return f"about {n:,} seeds" + (f", {hours:,.0f} core-hours" if hours >= 1 else "")
-    if any(c.noise for c in checks): return f"no number of seeds: the noise of {evidence.test_images:,} test images is as large; more test images"
+    if any(c.noise for c in checks):
+        return f"no number of seeds: the noise of {evidence.test_images:,} test images is as large; more test images"
     return "no number of seeds: the mean is at its threshold"
 
 # %% ../nbs/12_claims.ipynb #30dfccea
-def _number(x: float) -> str: return f"{x:+.3g}" if abs(x) < 100 else f"{x:+.0f}"
+def _number(x: float) -> str:
+    return f"{x:+.3g}" if abs(x) < 100 else f"{x:+.0f}"
 
-ROW = ["id", "setting", "eps", "check", "n", "mean", "std", "low", "high", "p_above", "p_below", "threshold", "unit", "paper", "verdict", "settle"]  # columns of `assess`
 
-def assess(claim: Claim,        # what is tested, at each of its `epses`
-           evidence: Evidence,  # the records that it is tested on
-           ) -> pd.DataFrame:   # no row for an eps at which it is not run
+ROW = [
+    "id",
+    "setting",
+    "eps",
+    "check",
+    "n",
+    "mean",
+    "std",
+    "low",
+    "high",
+    "p_above",
+    "p_below",
+    "threshold",
+    "unit",
+    "paper",
+    "verdict",
+    "settle",
+]  # columns of `assess`
+
+
+def assess(
+    claim: Claim,  # what is tested, at each of its `epses`
+    evidence: Evidence,  # the records that it is tested on
+) -> pd.DataFrame:  # no row for an eps at which it is not run
     "All checks of a claim at all its eps and settings: one row each, with interval, the paper's number, the claim's verdict there and what would settle it."
     rows = []
-    if claim.scale: evidence = evidence.on(claim.scale)
-    for (setting, statistic), eps in itertools.product([("", claim.statistic), *claim.elsewhere], claim.epses):
+    if claim.scale:
+        evidence = evidence.on(claim.scale)
+    for (setting, statistic), eps in itertools.product(
+        [("", claim.statistic), *claim.elsewhere], claim.epses
+    ):
         checks = statistic(evidence, eps)
         verdict, found = verdict_of(checks)
         settle = settles(claim, checks, evidence) if verdict == "inconclusive" else ""
-        rows += [dict(id=claim.id, setting=setting, eps=eps, check=c.label, n=i.n, mean=i.mean, std=i.std, low=i.low, high=i.high, p_above=c.p_above(), p_below=c.p_below(),
-                      threshold=c.threshold, unit=claim.unit, paper=c.paper, verdict=verdict, settle=settle) for c, i in zip(checks, found)]
+        rows += [
+            dict(
+                id=claim.id,
+                setting=setting,
+                eps=eps,
+                check=c.label,
+                n=i.n,
+                mean=i.mean,
+                std=i.std,
+                low=i.low,
+                high=i.high,
+                p_above=c.p_above(),
+                p_below=c.p_below(),
+                threshold=c.threshold,
+                unit=claim.unit,
+                paper=c.paper,
+                verdict=verdict,
+                settle=settle,
+            )
+            for c, i in zip(checks, found)
+        ]
     return pd.DataFrame(rows, columns=ROW)
 
-def main_rows(claim: Claim,       # whose rows they are
-              rows: pd.DataFrame  # as `assess` gives them
-              ) -> pd.DataFrame:  # some of them
+
+def main_rows(
+    claim: Claim,  # whose rows they are
+    rows: pd.DataFrame,  # as `assess` gives them
+) -> pd.DataFrame:  # some of them
     "The rows that give the verdict: the paper's setting, at the first eps."
     return rows[(rows.setting == "") & (rows.eps == claim.epses[0])]
 
-def summary(claim: Claim,          # whose line it is
-            rows: pd.DataFrame,    # as `assess` gives them
-            ) -> dict:             # a row of `verdicts`
+
+def summary(
+    claim: Claim,  # whose line it is
+    rows: pd.DataFrame,  # as `assess` gives them
+) -> dict:  # a row of `verdicts`
     "One line for a claim: the check that decides its verdict, what other settings would say, and what would settle it."
     base = dict(id=claim.id, source=claim.source, claim=claim.says, quote=claim.quote)
     here = main_rows(claim, rows)
-    if here.empty: return base | dict(verdict="not run", measured="", n=0, paper="", elsewhere="", settle="")
+    if here.empty:
+        return base | dict(verdict="not run", measured="", n=0, paper="", elsewhere="", settle="")
     verdict = here.verdict.iloc[0]
     p = here.p_below if verdict == "contradicted" else -here.p_above
-    ties = here[p == p.min()]                                    # one seed has no p
-    worst = ties.loc[((ties["mean"] - ties["threshold"])/ties["std"].replace(0, 1).fillna(1)).idxmin()]
-    bound = f"[{_number(worst.low)}, {_number(worst.high)}]" if worst.n > 1 else "no interval from one seed"
+    ties = here[p == p.min()]  # one seed has no p
+    worst = ties.loc[
+        ((ties["mean"] - ties["threshold"]) / ties["std"].replace(0, 1).fillna(1)).idxmin()
+    ]
+    bound = (
+        f"[{_number(worst.low)}, {_number(worst.high)}]"
+        if worst.n > 1
+        else "no interval from one seed"
+    )
     rest = rows.drop(here.index).groupby(["setting", "eps"], sort=False).verdict.first()
     others = "; ".join(f"{s + ', ' if s else ''}eps {e:g}: {v}" for (s, e), v in rest.items())
-    return base | dict(verdict=verdict, settle=here.settle.iloc[0], measured=f"{worst.check}: {_number(worst['mean'])} {worst.unit} {bound}", n=int(here.n.min()),
-                       paper="" if pd.isna(worst.paper) else f"{_number(worst.paper)} {worst.unit}", elsewhere=others)
+    return base | dict(
+        verdict=verdict,
+        settle=here.settle.iloc[0],
+        measured=f"{worst.check}: {_number(worst['mean'])} {worst.unit} {bound}",
+        n=int(here.n.min()),
+        paper="" if pd.isna(worst.paper) else f"{_number(worst.paper)} {worst.unit}",
+        elsewhere=others,
+    )
 
-def verdicts(scale: str,                  # whose records are read
-             dataset: str | None = None,  # name, folder, or label that records carry; None: that of the scale
-             ) -> pd.DataFrame:  # columns: id, source, claim, quote, verdict, measured, n, paper, elsewhere, settle
+
+def verdicts(
+    scale: str,  # whose records are read
+    dataset: str
+    | None = None,  # name, folder, or label that records carry; None: that of the scale
+) -> (
+    pd.DataFrame
+):  # columns: id, source, claim, quote, verdict, measured, n, paper, elsewhere, settle
     "The verdict on every claim from the records of a scale: one row per claim; `measured` is the check that decides, with its interval."
     evidence = Evidence(scale, dataset)
     return pd.DataFrame([summary(c, assess(c, evidence)) for c in CLAIMS.values()])

@@ -17,227 +17,488 @@ from tqdm import tqdm
 from . import __version__
 from .core import UserError, check_choice, home, pick_device, project_root, write_atomic
 from .data import ARCHIVES, NAMES, find_archive, load_data
-from .runs import EXPERIMENTS, Record, RunConfig, SCALES, Store, queue, scale_config, training_name
+from crate_nb.runs import (
+    EXPERIMENTS,
+    Record,
+    RunConfig,
+    SCALES,
+    Store,
+    queue,
+    scale_config,
+    training_name,
+)
 from .training import can_compile, compare_runs, duration, estimate_seconds, is_late, train
 from .measures import MEASURES, MeasureSettings, measure
-from .sweeps import SlurmOptions, describe, find_grid, grid_configs, is_complete, records_of, submit_slurm, sweep_local, sweep_status, wait_for
+from crate_nb.sweeps import (
+    SlurmOptions,
+    describe,
+    find_grid,
+    grid_configs,
+    is_complete,
+    records_of,
+    submit_slurm,
+    sweep_local,
+    sweep_status,
+    wait_for,
+)
 from .claims import verdicts
-from .figures import BENCHES, BenchParameters, NOTEBOOKS, PaperParameters, stamp, write_report, write_reproducibility
+from crate_nb.figures import (
+    BENCHES,
+    BenchParameters,
+    NOTEBOOKS,
+    PaperParameters,
+    stamp,
+    write_report,
+    write_reproducibility,
+)
 
 # %% ../nbs/14_cli.ipynb #c4162994
 def _strip_paths(notebook: Path):
     "Drop what tells of this machine: papermill's input and output paths, and what went to stderr, where warnings name files."
     nb = json.loads(notebook.read_text())
-    for key in ("input_path", "output_path", "environment_variables"): nb["metadata"].get("papermill", {}).pop(key, None)
+    for key in ("input_path", "output_path", "environment_variables"):
+        nb["metadata"].get("papermill", {}).pop(key, None)
     for cell in nb["cells"]:
-        if "outputs" in cell: cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
+        if "outputs" in cell:
+            cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
     notebook.write_text(json.dumps(nb, indent=1, ensure_ascii=False) + "\n")
 
-def run_notebook(source: Path,                 # of nbs/paper or nbs/bench
-                 parameters: Mapping[str, object],  # those that its `parameters` cell does not name are left out
-                 folder: Path,                  # where it goes
-                 ) -> Path:                     # the executed notebook
+
+def run_notebook(
+    source: Path,  # of nbs/paper or nbs/bench
+    parameters: Mapping[str, object],  # those that its `parameters` cell does not name are left out
+    folder: Path,  # where it goes
+) -> Path:  # the executed notebook
     "Execute a notebook with papermill; a `UserError` says which notebook failed and where its traceback is."
     import papermill
+
     name, taken = source.stem, papermill.inspect_notebook(str(source))
     given = {k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items() if k in taken}
     with tempfile.TemporaryDirectory() as tmp:
-        out = Path(tmp)/source.name
-        try: papermill.execute_notebook(source, out, given, kernel_name="python3", progress_bar=False, cwd=os.getcwd(), extra_arguments=["--log-level=CRITICAL"])
+        out = Path(tmp) / source.name
+        try:
+            papermill.execute_notebook(
+                source,
+                out,
+                given,
+                kernel_name="python3",
+                progress_bar=False,
+                cwd=os.getcwd(),
+                extra_arguments=["--log-level=CRITICAL"],
+            )
         except papermill.PapermillExecutionError as e:
-            kept = write_atomic(home()/"data"/"work"/f"failed-{out.name}", out.read_bytes())
-            raise UserError(e.evalue if e.ename == "UserError" else f"notebook {name} failed: {e.ename}: {e.evalue}; its traceback is in {kept}") from None
-        except RuntimeError as e: raise UserError(f"notebook {name} failed: its kernel died ({' '.join(str(e).split())}); out of memory?") from None
+            kept = write_atomic(home() / "data" / "work" / f"failed-{out.name}", out.read_bytes())
+            raise UserError(
+                e.evalue
+                if e.ename == "UserError"
+                else f"notebook {name} failed: {e.ename}: {e.evalue}; its traceback is in {kept}"
+            ) from None
+        except RuntimeError as e:
+            raise UserError(
+                f"notebook {name} failed: its kernel died ({' '.join(str(e).split())}); out of memory?"
+            ) from None
         _strip_paths(out)
-        stamp(source, [given["scale"]] if "dataset" in taken else [], out)   # a notebook without a data set reads no records
-        return write_atomic(folder/out.name, out.read_bytes())
+        stamp(
+            source, [given["scale"]] if "dataset" in taken else [], out
+        )  # a notebook without a data set reads no records
+        return write_atomic(folder / out.name, out.read_bytes())
 
 # %% ../nbs/14_cli.ipynb #6c90fa69
-OF_THE_PAPER = tuple(k for k in NOTEBOOKS if k != "mechanism")   # what goes beyond it is drawn when it is asked for: `--only mechanism`
-DEFAULT_NOTEBOOKS = {                                            # scale -> what is drawn unless `--only` says so; other scales: `OF_THE_PAPER`
+OF_THE_PAPER = tuple(
+    k for k in NOTEBOOKS if k != "mechanism"
+)  # what goes beyond it is drawn when it is asked for: `--only mechanism`
+DEFAULT_NOTEBOOKS = {  # scale -> what is drawn unless `--only` says so; other scales: `OF_THE_PAPER`
     "smoke": tuple(NOTEBOOKS),
-    "small": ("fig1", "fig2", "tab3", "tab1", "audit", "claims"),   # all of Tables 2 and 6 takes hours: `--only tab2`
+    "small": (
+        "fig1",
+        "fig2",
+        "tab3",
+        "tab1",
+        "audit",
+        "claims",
+    ),  # all of Tables 2 and 6 takes hours: `--only tab2`
     "medium": ("fig1", "fig2", "tab2", "tab3", "audit", "claims"),
     "untrained": ("init",),
 }
-PARTLY = {"small": ("tab2",)}                                    # scale -> what is drawn, too, from the runs that are recorded, with gaps; none is trained for it
+PARTLY = {
+    "small": ("tab2",)
+}  # scale -> what is drawn, too, from the runs that are recorded, with gaps; none is trained for it
 
-MORE_DATA = {"paper": ("cifar100",)}                             # scale -> data sets that Table 2 has besides the scale's own; used where their archive is there
+MORE_DATA = {
+    "paper": ("cifar100",)
+}  # scale -> data sets that Table 2 has besides the scale's own; used where their archive is there
+
 
 def _queue(keys: Sequence[str], p: PaperParameters) -> list[tuple[list[RunConfig], bool]]:
     return queue([k for k in keys if k in EXPERIMENTS], p.scale, p.dataset, p.seeds)
 
+
 def _writable(folder: Path):
     "Fail now rather than after an hour of training."
-    probe = write_atomic(folder/".writable", ""); probe.unlink()
+    probe = write_atomic(folder / ".writable", "")
+    probe.unlink()
 
-def dry_run(configs: Sequence[RunConfig],       # all runs that are needed
-            p: PaperParameters,                 # the scale, data folder and device are read
-            force: bool = False,                # count recorded runs as to be trained, too
-            ) -> str:                           # a table of the runs, and a line with their number and time
+
+def dry_run(
+    configs: Sequence[RunConfig],  # all runs that are needed
+    p: PaperParameters,  # the scale, data folder and device are read
+    force: bool = False,  # count recorded runs as to be trained, too
+) -> str:  # a table of the runs, and a line with their number and time
     "Which runs exist, which are missing, and about how long they take here."
     store, dev = Store(p.scale), pick_device(p.device)
     missing = [c for c in configs if force or c not in store]
-    rows = pd.DataFrame([dict(variant=c.variant, training=training_name(c), dataset=c.dataset, seed=c.seed, id=c.id, record="yes" if c in store else "missing") for c in configs])
+    rows = pd.DataFrame(
+        [
+            dict(
+                variant=c.variant,
+                training=training_name(c),
+                dataset=c.dataset,
+                seed=c.seed,
+                id=c.id,
+                record="yes" if c in store else "missing",
+            )
+            for c in configs
+        ]
+    )
     cores = min(max(1, len(missing)), len(os.sched_getaffinity(0))) if dev.type == "cpu" else 1
-    seconds = sum(estimate_seconds(c, p.folder, p.device) for c in missing)/cores
+    seconds = sum(estimate_seconds(c, p.folder, p.device) for c in missing) / cores
     head = rows.to_string(index=False) if len(rows) else "no runs needed"
-    early = "; at most, since some stop when they have fitted" if any(c.stop_loss for c in missing) else ""
+    early = (
+        "; at most, since some stop when they have fitted"
+        if any(c.stop_loss for c in missing)
+        else ""
+    )
     return f"{head}\n\n{sum(c in store for c in configs)} of {len(configs)} runs are recorded; the {len(missing)} {'to train' if force else 'missing ones'} take about {duration(seconds)} here ({dev.type}, {cores} at a time{early})"
+
 
 def _recorded(keys: Sequence[str], p: PaperParameters) -> list[tuple[RunConfig, bool]]:
     "Each run that notebooks need, and whether all of its record is there."
     store = Store(p.scale)
-    return [(c, is_complete(store.get(c), measured)) for runs, measured in _queue(keys, p) for c in runs]
+    return [
+        (c, is_complete(store.get(c), measured)) for runs, measured in _queue(keys, p) for c in runs
+    ]
+
 
 def _ready(keys: Sequence[str], partly: Sequence[str], p: PaperParameters) -> dict[str, bool]:
     "The notebooks that can be drawn now: those of which all runs are recorded, and those of `partly` of which some are; and whether some are missing."
     done = {k: [is_done for _, is_done in _recorded([k], p)] for k in [*keys, *partly]}
-    return {k: not all(found) for k, found in done.items() if all(found) or k in partly and any(found)}
+    return {
+        k: not all(found) for k, found in done.items() if all(found) or k in partly and any(found)
+    }
 
-def reproduce(keys: Sequence[str],                     # rows of `NOTEBOOKS`
-              p: PaperParameters,                      # given to each notebook
-              partly: Sequence[str] = (),              # rows of `NOTEBOOKS`, drawn from what is recorded of their runs; none is trained for them
-              force: bool = False,                     # train again what is recorded
-              workers: int | None = None,              # runs at once
-              deadline: float | None = None,           # a `time.time()` after which nothing is begun and runs are put aside
-              ) -> Path:                               # the report
+
+def reproduce(
+    keys: Sequence[str],  # rows of `NOTEBOOKS`
+    p: PaperParameters,  # given to each notebook
+    partly: Sequence[
+        str
+    ] = (),  # rows of `NOTEBOOKS`, drawn from what is recorded of their runs; none is trained for them
+    force: bool = False,  # train again what is recorded
+    workers: int | None = None,  # runs at once
+    deadline: float
+    | None = None,  # a `time.time()` after which nothing is begun and runs are put aside
+) -> Path:  # the report
     "Train what is missing, in the order of `runs.queue`; run the notebooks whose records are there; write the report and return its path; a `UserError` if a run or a notebook fails."
-    _writable(home()/"figures"/p.scale); _writable(home()/"data"/"runs"/p.scale)
+    _writable(home() / "figures" / p.scale)
+    _writable(home() / "data" / "runs" / p.scale)
     for runs, measured in _queue(keys, p):
-        if not is_late(deadline): records_of(runs, measured, p.scale, p.folder, p.device, workers=workers, force=force, deadline=deadline)
+        if not is_late(deadline):
+            records_of(
+                runs,
+                measured,
+                p.scale,
+                p.folder,
+                p.device,
+                workers=workers,
+                force=force,
+                deadline=deadline,
+            )
     ready = _ready(keys, partly, p)
+
     def run(key):
         parameters = dict(p) | dict(recorded=ready[key])
-        if not is_late(deadline): run_notebook(project_root()/"nbs"/"paper"/f"{NOTEBOOKS[key]}.ipynb", parameters, home()/"figures"/p.scale/"notebooks")
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool: list(tqdm(pool.map(run, ready), total=len(ready), unit="notebook", desc="notebooks"))   # each has a process of its own
+        if not is_late(deadline):
+            run_notebook(
+                project_root() / "nbs" / "paper" / f"{NOTEBOOKS[key]}.ipynb",
+                parameters,
+                home() / "figures" / p.scale / "notebooks",
+            )
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(
+            tqdm(pool.map(run, ready), total=len(ready), unit="notebook", desc="notebooks")
+        )  # each has a process of its own
     for other in MORE_DATA.get(p.scale, ()) if p.dataset is None and "tab2" in keys else ():
-        if not is_late(deadline) and find_archive(ARCHIVES[other]): reproduce(["tab2"], PaperParameters(**dict(p) | dict(dataset=other)), (), force, workers, deadline)
+        if not is_late(deadline) and find_archive(ARCHIVES[other]):
+            reproduce(
+                ["tab2"],
+                PaperParameters(**dict(p) | dict(dataset=other)),
+                (),
+                force,
+                workers,
+                deadline,
+            )
     write_reproducibility(p.scale, p.dataset)
     return write_report(p.scale)
 
 # %% ../nbs/14_cli.ipynb #c7a1f0de
 class _Group(click.Group):
     "Options that take several values: `--only fig1 tab3` is `--only fig1 --only tab3`."
+
     several = ("--only", "--seeds", "--set")
+
     def resolve_command(self, ctx, args):
         out, option = [], None
         for a in args:
-            if a.startswith("-"): option = a if a in self.several else None; out.append(a)
-            elif option and out[-1] != option: out += [option, a]
-            else: out.append(a)
+            if a.startswith("-"):
+                option = a if a in self.several else None
+                out.append(a)
+            elif option and out[-1] != option:
+                out += [option, a]
+            else:
+                out.append(a)
         return super().resolve_command(ctx, out)
 
-@click.group(cls=_Group, context_settings=dict(help_option_names=["-h", "--help"], show_default=True, max_content_width=110))
+
+@click.group(
+    cls=_Group,
+    context_settings=dict(
+        help_option_names=["-h", "--help"], show_default=True, max_content_width=110
+    ),
+)
 @click.version_option(__version__, prog_name="crate-nb")
 def cli():
     "Sparse rate reduction in transformer-like models, reproduced."
 
-_scale = click.option("--scale", default="quick", help=f"One of {', '.join(s for s in SCALES if s != 'smoke')}.")
-_dataset = click.option("--dataset", help=f"{', '.join(NAMES)}, or a folder with train*.parquet and test*.parquet.  [default: that of the scale]")
+
+_scale = click.option(
+    "--scale", default="quick", help=f"One of {', '.join(s for s in SCALES if s != 'smoke')}."
+)
+_dataset = click.option(
+    "--dataset",
+    help=f"{', '.join(NAMES)}, or a folder with train*.parquet and test*.parquet.  [default: that of the scale]",
+)
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
+
 
 def _seconds(text: str) -> float:
     "The seconds of 90s, 9m or 2h."
     number, unit = text[:-1], {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
-    if unit and number.replace(".", "", 1).isdigit(): return float(number)*unit
+    if unit and number.replace(".", "", 1).isdigit():
+        return float(number) * unit
     raise UserError(f"--budget {text!r}: give a time such as 90s, 9m or 2h")
+
 
 @cli.command("reproduce")
 @_scale
-@click.option("--only", multiple=True, help=f"Some of {', '.join(NOTEBOOKS)}.  [default: all that the scale is for]")
+@click.option(
+    "--only",
+    multiple=True,
+    help=f"Some of {', '.join(NOTEBOOKS)}.  [default: all that the scale is for]",
+)
 @_dataset
-@click.option("--seeds", multiple=True, type=int, help="Seeds, such as 0 1 2.  [default: those of the scale]")
+@click.option(
+    "--seeds", multiple=True, type=int, help="Seeds, such as 0 1 2.  [default: those of the scale]"
+)
 @_device
-@click.option("--workers", type=click.IntRange(1), help="Runs at once.  [default: one per core, or per GPU]")
-@click.option("--budget", help="Stop in time, such as 90s, 9m or 2h; the same command goes on.  [default: no limit]")
+@click.option(
+    "--workers", type=click.IntRange(1), help="Runs at once.  [default: one per core, or per GPU]"
+)
+@click.option(
+    "--budget",
+    help="Stop in time, such as 90s, 9m or 2h; the same command goes on.  [default: no limit]",
+)
 @click.option("--force", is_flag=True, help="Train again what is recorded already.")
-@click.option("--dry-run", "dry", is_flag=True, help="Only say which runs exist, which are missing, and about how long they take here.")
+@click.option(
+    "--dry-run",
+    "dry",
+    is_flag=True,
+    help="Only say which runs exist, which are missing, and about how long they take here.",
+)
 def reproduce_command(scale, only, dataset, seeds, device, workers, budget, force, dry):
     "Every figure, table and verdict of a scale, from the records that are there and those that are missing."
     p = PaperParameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
-    keys = [check_choice("figure or table", k, NOTEBOOKS) for k in only] or list(DEFAULT_NOTEBOOKS.get(scale, OF_THE_PAPER))
+    keys = [check_choice("figure or table", k, NOTEBOOKS) for k in only] or list(
+        DEFAULT_NOTEBOOKS.get(scale, OF_THE_PAPER)
+    )
     keys = [k for k in NOTEBOOKS if k in keys]
-    if force and budget: raise UserError("--force with --budget would train the same runs again in each call; give one of the two")
+    if force and budget:
+        raise UserError(
+            "--force with --budget would train the same runs again in each call; give one of the two"
+        )
     deadline = None if budget is None else time.time() + _seconds(budget)
-    if dry: return click.echo(dry_run([c for runs, _ in _queue(keys, p) for c in runs], p, force))
+    if dry:
+        return click.echo(dry_run([c for runs, _ in _queue(keys, p) for c in runs], p, force))
     partly = () if only else PARTLY.get(scale, ())
     report = reproduce(keys, p, partly, force, workers, deadline)
-    if left := [c for c, done in _recorded(keys, p) if not done]: click.echo(f"\nthe time is up: {len(left)} runs are not done, the next is {left[0].variant} ({training_name(left[0])}, seed {left[0].seed}); the same command goes on from here")
+    if left := [c for c, done in _recorded(keys, p) if not done]:
+        click.echo(
+            f"\nthe time is up: {len(left)} runs are not done, the next is {left[0].variant} ({training_name(left[0])}, seed {left[0].seed}); the same command goes on from here"
+        )
     click.echo(f"\nreport: {os.path.relpath(report)}")
 
 # %% ../nbs/14_cli.ipynb #1802d904
 def _setting(text: str) -> tuple[str, object]:
     "`key=value`, the value read as JSON where it is JSON."
     key, eq, value = text.partition("=")
-    if not eq: raise UserError(f"--set {text!r}: write it as name=value, such as --set lr=0.001")
-    try: return key, json.loads(value)
-    except ValueError: return key, value
+    if not eq:
+        raise UserError(f"--set {text!r}: write it as name=value, such as --set lr=0.001")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
 
 @cli.command("train")
 @_scale
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A field of the configuration, such as variant=crate-t srr_layer=12 seed=1.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A field of the configuration, such as variant=crate-t srr_layer=12 seed=1.",
+)
 @_dataset
 @_device
-@click.option("--threads", type=click.IntRange(1), default=1, help="Threads of the CPU; records are equal bit for bit for one number of threads.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    default=1,
+    help="Threads of the CPU; records are equal bit for bit for one number of threads.",
+)
 @click.option("--force", is_flag=True, help="Train it even if there is a record.")
 def train_command(scale, settings, dataset, device, threads, force):
     "One run of a scale's configuration, with some fields changed."
     changes = dict(map(_setting, settings))
-    if clash := {"dataset", "scale"} & changes.keys(): raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
-    config, p = scale_config(scale, dataset, **changes), PaperParameters(scale=scale, dataset=dataset, device=device)
+    if clash := {"dataset", "scale"} & changes.keys():
+        raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
+    config, p = (
+        scale_config(scale, dataset, **changes),
+        PaperParameters(scale=scale, dataset=dataset, device=device),
+    )
     record = train(config, scale, p.folder, device, threads, force)
-    click.echo(json.dumps(dict(id=record.id, **record.final, record=os.path.relpath(Store(scale).path(record.id))), indent=1))
+    click.echo(
+        json.dumps(
+            dict(
+                id=record.id, **record.final, record=os.path.relpath(Store(scale).path(record.id))
+            ),
+            indent=1,
+        )
+    )
+
 
 def _record(id: str, scale: str) -> Record:
     "The record whose id starts with `id`."
     store = Store(check_choice("scale", scale, SCALES))
-    ids = [path.parent.name for path in store.root.glob("*/record.json") if path.parent.name.startswith(id)]
-    if len(ids) != 1: raise UserError(f"{len(ids)} records of scale {scale} have an id that starts with {id!r}; list them with: crate-nb runs list --scale {scale}")
+    ids = [
+        path.parent.name
+        for path in store.root.glob("*/record.json")
+        if path.parent.name.startswith(id)
+    ]
+    if len(ids) != 1:
+        raise UserError(
+            f"{len(ids)} records of scale {scale} have an id that starts with {id!r}; list them with: crate-nb runs list --scale {scale}"
+        )
     return store.get(ids[0])
 
 # %% ../nbs/14_cli.ipynb #3d5f13f7
-_ENGINES = {"local": {"workers"}, "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "detach"}}
+_ENGINES = {
+    "local": {"workers"},
+    "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "detach"},
+}
+
 
 def _check_engine(engine: str):
     "Refuse options that belong to another engine."
     check_choice("engine", engine, _ENGINES)
     ctx = click.get_current_context()
     for other, names in _ENGINES.items():
-        given = [n for n in names if ctx.get_parameter_source(n) == click.core.ParameterSource.COMMANDLINE]
-        if other != engine and given: raise UserError(f"--{min(given)} is an option of --engine {other}")
+        given = [
+            n
+            for n in names
+            if ctx.get_parameter_source(n) == click.core.ParameterSource.COMMANDLINE
+        ]
+        if other != engine and given:
+            raise UserError(f"--{min(given)} is an option of --engine {other}")
+
 
 @cli.command("sweep")
 @click.argument("grid")
 @_scale
 @_dataset
 @click.option("--engine", default="local", help="local (worker processes here) or slurm.")
-@click.option("--measures/--no-measures", "measured", default=True, help="Compute the complexity measures of each model, too.")
+@click.option(
+    "--measures/--no-measures",
+    "measured",
+    default=True,
+    help="Compute the complexity measures of each model, too.",
+)
 @_device
 @click.option("--workers", type=int, help="local: processes.  [default: one per core, or per GPU]")
 @click.option("--partition", help="slurm: where to submit.  [default: the cluster's]")
-@click.option("--time", type=int, default=240, help="slurm: minutes for one job; a run that needs more goes on in the next.")
-@click.option("--cpus", type=int, default=1, help="slurm: cores for one job; rounding depends on it.")
+@click.option(
+    "--time",
+    type=int,
+    default=240,
+    help="slurm: minutes for one job; a run that needs more goes on in the next.",
+)
+@click.option(
+    "--cpus", type=int, default=1, help="slurm: cores for one job; rounding depends on it."
+)
 @click.option("--mem", type=int, help="slurm: GB for one job.  [default: the cluster's]")
 @click.option("--gpus", type=int, default=0, help="slurm: GPUs for one job.")
 @click.option("--jobs", type=int, default=64, help="slurm: jobs at once, at most.")
 @click.option("--detach", is_flag=True, help="slurm: return as soon as the jobs are submitted.")
-@click.option("--status", is_flag=True, help="Only say which runs are done, running, queued, failed and missing.")
-def sweep_command(grid, scale, dataset, engine, measured, device, workers, partition, time, cpus, mem, gpus, jobs, detach, status):
+@click.option(
+    "--status",
+    is_flag=True,
+    help="Only say which runs are done, running, queued, failed and missing.",
+)
+def sweep_command(
+    grid,
+    scale,
+    dataset,
+    engine,
+    measured,
+    device,
+    workers,
+    partition,
+    time,
+    cpus,
+    mem,
+    gpus,
+    jobs,
+    detach,
+    status,
+):
     "All runs of GRID: tab1 (the correlation study), or a .toml file with [base] and [axes]. What is there already is not computed again."
     _check_engine(engine)
-    p = PaperParameters(scale=scale, dataset=dataset, device=device if engine == "local" else "auto")   # a cluster's front end may have no GPU
+    p = PaperParameters(
+        scale=scale, dataset=dataset, device=device if engine == "local" else "auto"
+    )  # a cluster's front end may have no GPU
     configs = grid_configs(find_grid(grid, scale), scale, dataset)
-    if status: return click.echo(describe(sweep_status(configs, scale, measured)))
-    if engine == "local": sweep_local(configs, scale, p.folder, measured, device, workers)
+    if status:
+        return click.echo(describe(sweep_status(configs, scale, measured)))
+    if engine == "local":
+        sweep_local(configs, scale, p.folder, measured, device, workers)
     else:
-        options = SlurmOptions(partition=partition, time=time, cpus=cpus, mem=mem, gpus=gpus, jobs=jobs)
+        options = SlurmOptions(
+            partition=partition, time=time, cpus=cpus, mem=mem, gpus=gpus, jobs=jobs
+        )
         sent = submit_slurm(configs, scale, p.folder, measured, device, options)
-        if detach: return click.echo(f"{len(sent)} jobs submitted" + (f", the first is {sent[0].job_id}" if sent else "") + "; look with --status")
+        if detach:
+            return click.echo(
+                f"{len(sent)} jobs submitted"
+                + (f", the first is {sent[0].job_id}" if sent else "")
+                + "; look with --status"
+            )
         wait_for(configs, scale, measured)
     found = sweep_status(configs, scale, measured)
     click.echo(describe(found))
-    if (found.state != "done").any(): raise UserError(f"{(found.state != 'done').sum()} of {len(found)} runs are not done; the same command takes them up again")
+    if (found.state != "done").any():
+        raise UserError(
+            f"{(found.state != 'done').sum()} of {len(found)} runs are not done; the same command takes them up again"
+        )
 
 # %% ../nbs/14_cli.ipynb #1d2596bd
 @cli.command("measure")
@@ -245,14 +506,43 @@ def sweep_command(grid, scale, dataset, engine, measured, device, workers, parti
 @_scale
 @_dataset
 @_device
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=f"One of {', '.join(MeasureSettings.model_fields)}; the result is then shown, and not stored.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help=f"One of {', '.join(MeasureSettings.model_fields)}; the result is then shown, and not stored.",
+)
 def measure_command(id, scale, dataset, device, settings):
     "The complexity measures of the record ID, computed from its weights and stored in it."
-    p, settings = PaperParameters(scale=scale, dataset=dataset, device=device), MeasureSettings(**dict(map(_setting, settings)))
+    p, settings = (
+        PaperParameters(scale=scale, dataset=dataset, device=device),
+        MeasureSettings(**dict(map(_setting, settings))),
+    )
     record = measure(_record(id, scale), scale, p.folder, device, settings)
     found = record.measures
-    click.echo(pd.DataFrame([dict(measure=k, value="not defined" if v is None else f"{v:.6g}", equation=MEASURES[k].equation) for k, v in found["values"].items()]).to_string(index=False))
-    click.echo(f"margin {found['margin']}, sigma {found['sigma']}; " + ", ".join(f"{k} {v}" for k, v in found["settings"].items()) + ("" if settings == MeasureSettings() else "; not stored, since the settings are not those of the study"))
+    click.echo(
+        pd.DataFrame(
+            [
+                dict(
+                    measure=k,
+                    value="not defined" if v is None else f"{v:.6g}",
+                    equation=MEASURES[k].equation,
+                )
+                for k, v in found["values"].items()
+            ]
+        ).to_string(index=False)
+    )
+    click.echo(
+        f"margin {found['margin']}, sigma {found['sigma']}; "
+        + ", ".join(f"{k} {v}" for k, v in found["settings"].items())
+        + (
+            ""
+            if settings == MeasureSettings()
+            else "; not stored, since the settings are not those of the study"
+        )
+    )
+
 
 @cli.command("claims")
 @_scale
@@ -261,7 +551,18 @@ def claims_command(scale, dataset):
     "The verdict on every claim, from the records of a scale."
     p = PaperParameters(scale=scale, dataset=dataset)
     for v in verdicts(p.scale, p.dataset).itertuples():
-        click.echo(f"{v.verdict:<13} {v.id:<14} {v.claim}" + (f"\n{'':<29}{v.measured}, n = {v.n}" + (f"; paper: {v.paper}" if v.paper else "") + (f"; elsewhere: {v.elsewhere}" if v.elsewhere else "") + (f"\n{'':<29}to settle it: {v.settle}" if v.settle else "") if v.measured else ""))
+        click.echo(
+            f"{v.verdict:<13} {v.id:<14} {v.claim}"
+            + (
+                f"\n{'':<29}{v.measured}, n = {v.n}"
+                + (f"; paper: {v.paper}" if v.paper else "")
+                + (f"; elsewhere: {v.elsewhere}" if v.elsewhere else "")
+                + (f"\n{'':<29}to settle it: {v.settle}" if v.settle else "")
+                if v.measured
+                else ""
+            )
+        )
+
 
 @cli.command("report")
 @_scale
@@ -271,16 +572,27 @@ def report_command(scale, dataset):
     p = PaperParameters(scale=scale, dataset=dataset)
     click.echo(f"report: {os.path.relpath(write_reproducibility(p.scale, p.dataset))}")
 
+
 @cli.command("data")
 @click.argument("name")
-@click.option("--folder", type=click.Path(path_type=Path), help="Where its archive, or a clone of its repository, lies already.")
-@click.option("--size", type=click.IntRange(1), help="Pixels to which images of several sizes are resized (the shorter side, then the centre).")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    help="Where its archive, or a clone of its repository, lies already.",
+)
+@click.option(
+    "--size",
+    type=click.IntRange(1),
+    help="Pixels to which images of several sizes are resized (the shorter side, then the centre).",
+)
 def data_command(name, folder, size):
     "Fetch, verify and describe a data set: digits, cifar10, cifar100, cifar10-jpeg75, or a folder of parquet."
     d = load_data(name, folder, size)
     for split, x, y in (("train", d.x_train, d.y_train), ("test", d.x_test, d.y_test)):
         per_class = y.bincount(minlength=d.classes)
-        click.echo(f"{d.name} {split}: {len(x):,} images of {x.shape[1]} x {x.shape[2]} x {x.shape[3]} (uint8), {d.classes} classes of {per_class.min()} to {per_class.max()} images")
+        click.echo(
+            f"{d.name} {split}: {len(x):,} images of {x.shape[1]} x {x.shape[2]} x {x.shape[3]} (uint8), {d.classes} classes of {per_class.min()} to {per_class.max()} images"
+        )
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
 # %% ../nbs/14_cli.ipynb #00219e8e
@@ -290,11 +602,20 @@ def data_command(name, folder, size):
 @click.option("--threads", type=click.IntRange(1), default=1, help="Threads of the CPU.")
 def bench_command(names, device, threads):
     "Measure speed: NAMES are some of the benchmarks (all by default, about an hour on two cores). Tables and plots go to figures/bench."
-    p, names = BenchParameters(device=device, threads=threads), [check_choice("benchmark", n, BENCHES) for n in names or BENCHES]
-    folder = home()/"figures"/"bench"
+    p, names = (
+        BenchParameters(device=device, threads=threads),
+        [check_choice("benchmark", n, BENCHES) for n in names or BENCHES],
+    )
+    folder = home() / "figures" / "bench"
     _writable(folder)
     with tqdm(names, unit="benchmark") as bar:
-        for name in bar: bar.set_postfix_str(name); run_notebook(project_root()/"nbs"/"bench"/f"{BENCHES[name]}.ipynb", dict(p), folder/"notebooks"/p.engine.device.type)
+        for name in bar:
+            bar.set_postfix_str(name)
+            run_notebook(
+                project_root() / "nbs" / "bench" / f"{BENCHES[name]}.ipynb",
+                dict(p),
+                folder / "notebooks" / p.engine.device.type,
+            )
     click.echo(f"\nresults: {os.path.relpath(folder)}")
 
 # %% ../nbs/14_cli.ipynb #8dcd8020
@@ -302,14 +623,33 @@ def bench_command(names, device, threads):
 def runs_group():
     "List, show and check the records of a scale."
 
+
 @runs_group.command("list")
 @_scale
 def runs_list(scale):
     "One line per record."
     check_choice("scale", scale, SCALES)
-    columns = ["id", "dataset", "variant", "training", "seed", "epochs", "test_accuracy", "seconds", "utc"]
+    columns = [
+        "id",
+        "dataset",
+        "variant",
+        "training",
+        "seed",
+        "epochs",
+        "test_accuracy",
+        "seconds",
+        "utc",
+    ]
     rows = Store(scale).frame()
-    click.echo(rows[columns].round({"test_accuracy": 2}).sort_values(["dataset", "variant", "training", "seed"]).to_string(index=False) if len(rows) else f"no records of scale {scale}")
+    click.echo(
+        rows[columns]
+        .round({"test_accuracy": 2})
+        .sort_values(["dataset", "variant", "training", "seed"])
+        .to_string(index=False)
+        if len(rows)
+        else f"no records of scale {scale}"
+    )
+
 
 @runs_group.command("show")
 @click.argument("id")
@@ -320,6 +660,7 @@ def runs_show(id, scale):
     click.echo(json.dumps(record.model_dump(mode="json", exclude={"probe", "history"}), indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 
+
 @runs_group.command("check")
 @click.argument("id")
 @_scale
@@ -328,30 +669,63 @@ def runs_show(id, scale):
 def runs_check(id, scale, dataset, device):
     "Train the run of the record ID again, apart from it, and say whether the two are the same."
     p, record = PaperParameters(scale=scale, dataset=dataset, device=device), _record(id, scale)
-    compiled = bool(record.provenance.get("compiled")) and pick_device(device).type == "cpu" and can_compile()
+    compiled = (
+        bool(record.provenance.get("compiled"))
+        and pick_device(device).type == "cpu"
+        and can_compile()
+    )
     with tempfile.TemporaryDirectory() as folder:
-        again = train(record.config, scale, p.folder, device, record.provenance["threads"], root=Path(folder)/"data"/"runs", compiled=compiled)
+        again = train(
+            record.config,
+            scale,
+            p.folder,
+            device,
+            record.provenance["threads"],
+            root=Path(folder) / "data" / "runs",
+            compiled=compiled,
+        )
     verdict, table = compare_runs(record, again, Store(scale))
     keys = ("data_digest", "package", "commit", "torch", "device", "threads", "dtype", "compiled")
     then, now = record.provenance, again.provenance
-    other = "; ".join(f"{k} {then.get(k)} then, {now.get(k)} now" for k in keys if (then.get(k) or None) != (now.get(k) or None))
+    other = "; ".join(
+        f"{k} {then.get(k)} then, {now.get(k)} now"
+        for k in keys
+        if (then.get(k) or None) != (now.get(k) or None)
+    )
     if verdict == "the same":
-        return click.echo(f"the same, bit for bit: history, probes and final metrics of {record.id}" + (f" (although {other})" if other else ""))
+        return click.echo(
+            f"the same, bit for bit: history, probes and final metrics of {record.id}"
+            + (f" (although {other})" if other else "")
+        )
     click.echo(table.round(4).to_string(index=False))
-    if not other: raise UserError(f"{record.id} is not what its configuration gives with the same code, torch and processor; it was edited")
+    if not other:
+        raise UserError(
+            f"{record.id} is not what its configuration gives with the same code, torch and processor; it was edited"
+        )
     seeds = f"two runs of different seeds differ by up to `allowed`, from {table.freedom.min()} degrees of freedom"
-    if verdict == "as another seed would be": return click.echo(f"{verdict} ({seeds}); what may explain it: {other}")
-    if verdict == "not the same": return click.echo(f"{verdict}, and no records of other seeds tell how far apart two may be; what may explain it: {other}")
+    if verdict == "as another seed would be":
+        return click.echo(f"{verdict} ({seeds}); what may explain it: {other}")
+    if verdict == "not the same":
+        return click.echo(
+            f"{verdict}, and no records of other seeds tell how far apart two may be; what may explain it: {other}"
+        )
     raise UserError(f"{record.id} is different ({seeds}); what differs besides: {other}")
 
-
 # %% ../nbs/14_cli.ipynb #dfa01730
-def main(args: Sequence[str] | None = None):  # the words after `crate-nb`; None: those of this process
+def main(
+    args: Sequence[str] | None = None,
+):  # the words after `crate-nb`; None: those of this process
     "The entry point of `crate-nb`; exits with 2 after a `UserError` or a mistake in the arguments, with 130 after Ctrl-C."
-    try: code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0
-    except click.exceptions.NoArgsIsHelpError as e: click.echo(e.ctx.get_help()); code = 2
+    try:
+        code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0
+    except click.exceptions.NoArgsIsHelpError as e:
+        click.echo(e.ctx.get_help())
+        code = 2
     except (UserError, click.ClickException) as e:
         message = e.format_message() if isinstance(e, click.ClickException) else str(e)
-        click.echo("error: " + " ".join(message.split()), err=True); code = 2
-    except (KeyboardInterrupt, click.Abort): click.echo("\ninterrupted; the same command goes on from here", err=True); code = 130
+        click.echo("error: " + " ".join(message.split()), err=True)
+        code = 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("\ninterrupted; the same command goes on from here", err=True)
+        code = 130
     sys.exit(code)

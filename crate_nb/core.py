@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from pathlib import Path
+
 # Waiting OpenMP threads sleep instead of spinning: on a busy machine, spinning made small float64 products some fifty times slower. It counts only if set before torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import torch
@@ -19,35 +20,49 @@ import torch
 # %% ../nbs/00_core.ipynb #467f1bb1
 class UserError(ValueError):
     "A mistake that its reader can mend; the message is one line that says how."
+
     def __init__(self, message: str):  # what is wrong, what is allowed, what to do
         super().__init__(" ".join(str(message).split()))
 
 # %% ../nbs/00_core.ipynb #0d8aef43
-def check_choice(name: str,  # what is being chosen, as the user calls it
-                 value,      # the value given
-                 allowed):   # the values that are allowed
+def check_choice(
+    name: str,  # what is being chosen, as the user calls it
+    value,  # the value given
+    allowed,
+):  # the values that are allowed
     "Return `value` if it is one of `allowed`, else raise a `UserError` that lists them."
-    if value in (allowed := list(allowed)): return value
+    if value in (allowed := list(allowed)):
+        return value
     raise UserError(f"unknown {name} {value!r}; allowed: {', '.join(map(str, allowed))}")
 
 # %% ../nbs/00_core.ipynb #ca30673e
 _package = Path(importlib.util.find_spec("crate_nb").origin).resolve().parent
 
+
 def project_root() -> Path:
     "The clone of the repository: the folder with `settings.ini` and `nbs/paper`; a `UserError` if there is none."
     starts = [Path.cwd(), *Path.cwd().parents, _package.parent]
     for folder in starts:
-        if (folder/"settings.ini").is_file() and (folder/"nbs"/"paper").is_dir(): return folder
-    raise UserError("no clone of the crate_nb repository here; run this inside one (git clone, then cd crate_nb)")
+        if (folder / "settings.ini").is_file() and (folder / "nbs" / "paper").is_dir():
+            return folder
+    raise UserError(
+        "no clone of the crate_nb repository here; run this inside one (git clone, then cd crate_nb)"
+    )
+
 
 def home() -> Path:
     "Where downloads, checkpoints, records and figures are written: `$CRATE_NB_HOME`, or else the project root."
-    return Path(os.environ["CRATE_NB_HOME"]).resolve() if os.environ.get("CRATE_NB_HOME") else project_root()
+    return (
+        Path(os.environ["CRATE_NB_HOME"]).resolve()
+        if os.environ.get("CRATE_NB_HOME")
+        else project_root()
+    )
 
 # %% ../nbs/00_core.ipynb #f1436b0a
-def write_atomic(path: Path,  # target; its folder is made if need be
-                 data: bytes | str,  # the whole content; text is written as UTF-8
-                 ) -> Path:  # the target
+def write_atomic(
+    path: Path,  # target; its folder is made if need be
+    data: bytes | str,  # the whole content; text is written as UTF-8
+) -> Path:  # the target
     "Write `data` to `path` so that `path` is either complete or as it was before; a `UserError` if the system refuses."
     path, tmp = Path(path), None
     try:
@@ -55,17 +70,22 @@ def write_atomic(path: Path,  # target; its folder is made if need be
         fd, tmp = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(fd, "wb") as f:
             f.write(data.encode() if isinstance(data, str) else data)
-            f.flush(); os.fsync(f.fileno())
+            f.flush()
+            os.fsync(f.fileno())
         os.chmod(tmp, 0o644)
         os.replace(tmp, path)
     except OSError as e:
-        if tmp: Path(tmp).unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {e.strerror or e}; free the space or choose another folder with CRATE_NB_HOME") from e
+        if tmp:
+            Path(tmp).unlink(missing_ok=True)
+        raise UserError(
+            f"cannot write {path}: {e.strerror or e}; free the space or choose another folder with CRATE_NB_HOME"
+        ) from e
     return path
 
 # %% ../nbs/00_core.ipynb #c0ffee11
-def tensor_digest(*tensors: torch.Tensor,  # of any shapes, on any device; their order counts
-                  ) -> str:                # 16 hex digits
+def tensor_digest(
+    *tensors: torch.Tensor,  # of any shapes, on any device; their order counts
+) -> str:  # 16 hex digits
     "The SHA-256 of the tensors' types, shapes and bytes, cut short."
     h = hashlib.sha256()
     for t in tensors:
@@ -74,80 +94,128 @@ def tensor_digest(*tensors: torch.Tensor,  # of any shapes, on any device; their
     return h.hexdigest()[:16]
 
 # %% ../nbs/00_core.ipynb #360a6ee5
-def mix(*keys,  # anything with a `repr` that is the same in every process
-        ) -> int:  # a seed in [0, 2^63)
+def mix(
+    *keys,  # anything with a `repr` that is the same in every process
+) -> int:  # a seed in [0, 2^63)
     "A seed that is a function of `keys` alone (SHA-256 of their text)."
     return int.from_bytes(hashlib.sha256(repr(keys).encode()).digest()[:8], "little") >> 1
 
-def generator(*keys,  # what the draws are for, as for `mix`: a run's seed, a purpose, a step
-              device: str | torch.device = "cpu",  # that of the tensors to be drawn; each kind draws other numbers
-              ) -> torch.Generator:
+
+def generator(
+    *keys,  # what the draws are for, as for `mix`: a run's seed, a purpose, a step
+    device: str
+    | torch.device = "cpu",  # that of the tensors to be drawn; each kind draws other numbers
+) -> torch.Generator:
     "A torch generator on `device`, seeded by `keys`."
     return torch.Generator(device).manual_seed(mix(*keys))
 
 # %% ../nbs/00_core.ipynb #87cba652
-def pick_device(name: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
-                ) -> torch.device:
+def pick_device(
+    name: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
+) -> torch.device:
     "The torch device called `name`; a `UserError` if the name is unknown or there is no such GPU."
-    if name == "auto": return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, index = name.partition(":")
     check_choice("device", kind, ["cpu", "cuda"])
-    if name == "cpu": return torch.device("cpu")
-    if kind == "cpu": raise UserError(f"unknown device {name!r}; allowed: auto, cpu, cuda, cuda:<index>")
+    if name == "cpu":
+        return torch.device("cpu")
+    if kind == "cpu":
+        raise UserError(f"unknown device {name!r}; allowed: auto, cpu, cuda, cuda:<index>")
     count = torch.cuda.device_count()
-    if not count: raise UserError(f"device {name!r} asked for, but torch {torch.__version__} sees no CUDA GPU; use --device cpu or auto")
-    if name != "cuda" and not (index.isdigit() and int(index) < count): raise UserError(f"unknown device {name!r}; allowed: cpu, cuda:0 to cuda:{count - 1}")
+    if not count:
+        raise UserError(
+            f"device {name!r} asked for, but torch {torch.__version__} sees no CUDA GPU; use --device cpu or auto"
+        )
+    if name != "cuda" and not (index.isdigit() and int(index) < count):
+        raise UserError(f"unknown device {name!r}; allowed: cpu, cuda:0 to cuda:{count - 1}")
     return torch.device(name)
 
-def send(t: torch.Tensor,  # from the CPU to a GPU it goes by way of pinned memory
-         device: torch.device,  # where it is wanted
-         ) -> torch.Tensor:  # `t` itself if it is there already
+
+def send(
+    t: torch.Tensor,  # from the CPU to a GPU it goes by way of pinned memory
+    device: torch.device,  # where it is wanted
+) -> torch.Tensor:  # `t` itself if it is there already
     "`t` on `device`, without waiting for what the device is doing."
-    return t.pin_memory().to(device, non_blocking=True) if device.type == "cuda" and t.device.type == "cpu" else t.to(device)
+    return (
+        t.pin_memory().to(device, non_blocking=True)
+        if device.type == "cuda" and t.device.type == "cpu"
+        else t.to(device)
+    )
 
-def full_precision(device: torch.device,  # whose autocast is turned off
-                   ) -> AbstractContextManager:  # does nothing where the device has no autocast
+
+def full_precision(
+    device: torch.device,  # whose autocast is turned off
+) -> AbstractContextManager:  # does nothing where the device has no autocast
     "Autocast off on `device`, for arithmetic that needs all digits."
-    return torch.autocast(device.type, enabled=False) if torch.amp.is_autocast_available(device.type) else nullcontext()
+    return (
+        torch.autocast(device.type, enabled=False)
+        if torch.amp.is_autocast_available(device.type)
+        else nullcontext()
+    )
 
-def device_name(device: torch.device,  # a GPU, or else the CPU is named
-                ) -> str:  # `cpu` where the system does not tell its model
+
+def device_name(
+    device: torch.device,  # a GPU, or else the CPU is named
+) -> str:  # `cpu` where the system does not tell its model
     "The name of the chip, as records keep it."
-    if device.type == "cuda": return torch.cuda.get_device_name(device)
-    try: lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError: lines = []
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
     return next((l.split(":", 1)[1].strip() for l in lines if l.startswith("model name")), "cpu")
 
 # %% ../nbs/00_core.ipynb #86e5bc90
 @lru_cache
 def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
     "The commit of the code that is running; asked once, since a process keeps the code that it started with."
-    def git(*args): return subprocess.run(["git", *args], cwd=_package, capture_output=True, text=True, timeout=10)
+
+    def git(*args):
+        return subprocess.run(
+            ["git", *args], cwd=_package, capture_output=True, text=True, timeout=10
+        )
+
     try:
-        head, changed = git("rev-parse", "--short=12", "HEAD"), git("status", "--porcelain", "--untracked-files=no", "--", ".")
-    except (OSError, subprocess.TimeoutExpired): return None
-    if head.returncode: return None
+        head, changed = (
+            git("rev-parse", "--short=12", "HEAD"),
+            git("status", "--porcelain", "--untracked-files=no", "--", "."),
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if head.returncode:
+        return None
     return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
 
 # %% ../nbs/00_core.ipynb #01c62dec
-def side_by_side(calls: dict[str, Callable[[], object]],  # name -> what is timed
-                 device: torch.device = torch.device("cpu"),  # a GPU is waited for before and after each call
-                 repeat: int = 5,  # rounds that count
-                 warm: int = 1,  # rounds before them
-                 ) -> dict[str, float]:  # the median seconds of each
+def side_by_side(
+    calls: dict[str, Callable[[], object]],  # name -> what is timed
+    device: torch.device = torch.device("cpu"),  # a GPU is waited for before and after each call
+    repeat: int = 5,  # rounds that count
+    warm: int = 1,  # rounds before them
+) -> dict[str, float]:  # the median seconds of each
     "Time several calls in turn, after `warm` rounds that don't count, so that what else the machine does falls on all alike."
-    wait, seconds = torch.cuda.synchronize if device.type == "cuda" else lambda: None, {name: [] for name in calls}
+    wait, seconds = (
+        torch.cuda.synchronize if device.type == "cuda" else lambda: None,
+        {name: [] for name in calls},
+    )
     for i in range(warm + repeat):
         for name, call in calls.items():
-            wait(); start = time.perf_counter()
-            call(); wait()
-            if i >= warm: seconds[name].append(time.perf_counter() - start)
+            wait()
+            start = time.perf_counter()
+            call()
+            wait()
+            if i >= warm:
+                seconds[name].append(time.perf_counter() - start)
     return {name: statistics.median(s) for name, s in seconds.items()}
 
-def product_rate(device: torch.device = torch.device("cpu"),  # matrices of order 2048 on the CPU, 8192 on a GPU
-                 dtype: torch.dtype = torch.float32,  # of the factors and the product
-                 ) -> float:  # FLOP/s
+
+def product_rate(
+    device: torch.device = torch.device("cpu"),  # matrices of order 2048 on the CPU, 8192 on a GPU
+    dtype: torch.dtype = torch.float32,  # of the factors and the product
+) -> float:  # FLOP/s
     "The rate of a large matrix product on random numbers, with the threads that torch has now."
     n = 2048 if device.type == "cpu" else 8192
     a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
-    return 2*n**3/side_by_side({"product": lambda: a @ b}, device, warm=3)["product"]
+    return 2 * n**3 / side_by_side({"product": lambda: a @ b}, device, warm=3)["product"]

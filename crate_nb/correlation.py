@@ -20,17 +20,47 @@ from .runs import Grid, Record
 from .measures import MEASURES
 
 # %% ../nbs/10_correlation.ipynb #c5840a87
-def model_table(records: Iterable[Record],  # one per model; those that were not measured have no measures
-                grid: Grid,                 # whose axes become columns
-                ) -> pd.DataFrame:
+def model_table(
+    records: Iterable[Record],  # one per model; those that were not measured have no measures
+    grid: Grid,  # whose axes become columns
+) -> pd.DataFrame:
     "One row per model: id, seed, the axes of its grid, `gap` (nats), `criterion_met`, `epochs`, final losses, and every measure."
-    rows = [dict(id=r.id, seed=r.config.seed, **{a: getattr(r.config, a) for a in grid.axes}, gap=r.final["test_loss"] - r.final["train_loss"],
-                 **{k: r.final[k] for k in ("criterion_met", "epochs", "train_loss", "test_loss", "test_accuracy")}, **r.measures.get("values", {})) for r in records]
-    table = pd.DataFrame(rows, columns=None if rows else ["id", "seed", *grid.axes, "gap", "criterion_met", "epochs", "train_loss", "test_loss", "test_accuracy"])
+    rows = [
+        dict(
+            id=r.id,
+            seed=r.config.seed,
+            **{a: getattr(r.config, a) for a in grid.axes},
+            gap=r.final["test_loss"] - r.final["train_loss"],
+            **{
+                k: r.final[k]
+                for k in ("criterion_met", "epochs", "train_loss", "test_loss", "test_accuracy")
+            },
+            **r.measures.get("values", {}),
+        )
+        for r in records
+    ]
+    table = pd.DataFrame(
+        rows,
+        columns=None
+        if rows
+        else [
+            "id",
+            "seed",
+            *grid.axes,
+            "gap",
+            "criterion_met",
+            "epochs",
+            "train_loss",
+            "test_loss",
+            "test_accuracy",
+        ],
+    )
     return table.astype({m: float for m in MEASURES if m in table})
 
-def met(table: pd.DataFrame,  # as `model_table` makes it
-        ) -> pd.DataFrame:    # some of its rows
+
+def met(
+    table: pd.DataFrame,  # as `model_table` makes it
+) -> pd.DataFrame:  # some of its rows
     "The models that enter the correlations: those that met the criterion, and for which every measure is defined."
     measures = [m for m in MEASURES if m in table]
     return table[table.criterion_met.astype(bool) & table[measures].notna().all(axis=1)]
@@ -38,54 +68,77 @@ def met(table: pd.DataFrame,  # as `model_table` makes it
 # %% ../nbs/10_correlation.ipynb #6b9cc7fc
 def _numbers(x: Sequence[float]) -> np.ndarray:
     x = np.asarray(x, float)
-    if (absent := np.isnan(x).sum()): raise UserError(f"{absent} of {len(x)} values are not there (None or nan); leave those models out, as correlation.met does")
+    if absent := np.isnan(x).sum():
+        raise UserError(
+            f"{absent} of {len(x)} values are not there (None or nan); leave those models out, as correlation.met does"
+        )
     return x
 
-def kendall(measure: Sequence[float],  # one value per model
-            gap: Sequence[float],      # of the same models, in the same order
-            ) -> float:                # -1 to 1
+
+def kendall(
+    measure: Sequence[float],  # one value per model
+    gap: Sequence[float],  # of the same models, in the same order
+) -> float:  # -1 to 1
     "Kendall's tau-b; 0 where one of the two is constant; a `UserError` for fewer than two models, or a value that is not there."
-    if len(measure) < 2: raise UserError("Kendall's tau of fewer than two models")
+    if len(measure) < 2:
+        raise UserError("Kendall's tau of fewer than two models")
     measure, gap = _numbers(measure), _numbers(gap)
-    if np.ptp(measure) == 0 or np.ptp(gap) == 0: return 0.0
+    if np.ptp(measure) == 0 or np.ptp(gap) == 0:
+        return 0.0
     return float(stats.kendalltau(measure, gap, variant="b").statistic)
 
-def mean_tau(measure: Sequence[float],  # one value per model
-             gap: Sequence[float],      # of the same models, in the same order
-             replicates: Sequence,      # to which grid each belongs, such as its seed
-             ) -> float:                # -1 to 1
+
+def mean_tau(
+    measure: Sequence[float],  # one value per model
+    gap: Sequence[float],  # of the same models, in the same order
+    replicates: Sequence,  # to which grid each belongs, such as its seed
+) -> float:  # -1 to 1
     "The mean over the replicates of a grid of Kendall's tau within each."
     measure, gap, replicates = _numbers(measure), _numbers(gap), np.asarray(replicates)
-    return float(np.mean([kendall(measure[replicates == r], gap[replicates == r]) for r in dict.fromkeys(replicates.tolist())]))
+    return float(
+        np.mean(
+            [
+                kendall(measure[replicates == r], gap[replicates == r])
+                for r in dict.fromkeys(replicates.tolist())
+            ]
+        )
+    )
 
 # %% ../nbs/10_correlation.ipynb #89f9dee4
-def groups(table: pd.DataFrame,   # one row per model, the axes among its columns
-           axis: str,             # one of `axes`
-           axes: dict[str, int],  # all of the grid -> how many values each has
-           ) -> list[pd.DataFrame]:
+def groups(
+    table: pd.DataFrame,  # one row per model, the axes among its columns
+    axis: str,  # one of `axes`
+    axes: dict[str, int],  # all of the grid -> how many values each has
+) -> list[pd.DataFrame]:
     "The complete groups of models that differ in `axis` alone (of one seed, where the table has several)."
     others = [a for a in dict.fromkeys([*axes, *({"seed"} & set(table))]) if a != axis]
     found = [f for _, f in table.groupby(others)] if others else [table]
     return [f for f in found if len(f) == axes[axis] == f[axis].nunique()]
 
-def granulated(table: pd.DataFrame,   # one row per model: the axes, the measure, `gap`
-               measure: str,          # its column
-               axis: str,             # one of `axes`
-               axes: dict[str, int],  # all of the grid -> how many values each has
-               ) -> float:            # -1 to 1
+
+def granulated(
+    table: pd.DataFrame,  # one row per model: the axes, the measure, `gap`
+    measure: str,  # its column
+    axis: str,  # one of `axes`
+    axes: dict[str, int],  # all of the grid -> how many values each has
+) -> float:  # -1 to 1
     "psi of one axis: the mean tau over its complete groups; nan if there is none."
     taus = [kendall(f[measure], f.gap) for f in groups(table, axis, axes)]
     return float(np.mean(taus)) if taus else float("nan")
 
-def correlations(table: pd.DataFrame,   # one row per model: the axes, the measures, `gap`
-                 axes: dict[str, int],  # all of the grid -> how many values each has
-                 measures: Sequence[str] | None = None,  # their columns; None: all of the registry
-                 ) -> pd.DataFrame:  # index: measures; columns: axes, psi, tau
+
+def correlations(
+    table: pd.DataFrame,  # one row per model: the axes, the measures, `gap`
+    axes: dict[str, int],  # all of the grid -> how many values each has
+    measures: Sequence[str] | None = None,  # their columns; None: all of the registry
+) -> pd.DataFrame:  # index: measures; columns: axes, psi, tau
     "psi of each axis, Psi (their mean) and the overall tau (of each seed, and their mean), for each measure (default: all of the registry)."
-    rows, seeds = {}, table["seed"] if "seed" in table else [0]*len(table)
+    rows, seeds = {}, table["seed"] if "seed" in table else [0] * len(table)
     for m in MEASURES if measures is None else measures:
         psi = {a: granulated(table, m, a, axes) for a in axes}
-        rows[m] = psi | dict(psi=float(np.mean(list(psi.values()))), tau=mean_tau(table[m], table.gap, seeds))
+        rows[m] = psi | dict(
+            psi=float(np.mean(list(psi.values()))), tau=mean_tau(table[m], table.gap, seeds)
+        )
     return pd.DataFrame(rows).T
 
 # %% ../nbs/10_correlation.ipynb #c58ade7e
@@ -93,93 +146,120 @@ def _signs(x: Sequence[float]) -> np.ndarray:  # (n, n)
     x = _numbers(x)
     return np.sign(x[:, None] - x[None])
 
-def bootstrap_weights(n: int,             # models
-                      draws: int = 2000,  # bootstrap samples, n models each
-                      seed: int = 0,      # of the draws, apart from the runs'
-                      ) -> np.ndarray:  # (draws, n)
-    "How often each of n models is drawn."
-    return np.random.default_rng(generator("bootstrap", seed).initial_seed()).multinomial(n, np.full(n, 1/n), size=draws)
 
-def bootstrap_tau(measure: Sequence[float],  # one value per model
-                  gap: Sequence[float],      # of the same models, in the same order
-                  weights: np.ndarray,       # (draws, n), how often each model is drawn
-                  ) -> np.ndarray:  # (draws,)
+def bootstrap_weights(
+    n: int,  # models
+    draws: int = 2000,  # bootstrap samples, n models each
+    seed: int = 0,  # of the draws, apart from the runs'
+) -> np.ndarray:  # (draws, n)
+    "How often each of n models is drawn."
+    return np.random.default_rng(generator("bootstrap", seed).initial_seed()).multinomial(
+        n, np.full(n, 1 / n), size=draws
+    )
+
+
+def bootstrap_tau(
+    measure: Sequence[float],  # one value per model
+    gap: Sequence[float],  # of the same models, in the same order
+    weights: np.ndarray,  # (draws, n), how often each model is drawn
+) -> np.ndarray:  # (draws,)
     "Tau-b of each draw, over pairs of different models; 0 where one of the two is constant."
     m, g = _signs(measure), _signs(gap)
-    def total(pairs): return ((weights @ pairs)*weights).sum(1)
-    norm = np.sqrt(total(m*m)*total(g*g))
-    return np.divide(total(m*g), norm, out=np.zeros(len(weights)), where=norm > 0)
 
-def percentile_interval(draws: np.ndarray,     # (draws,) of one quantity
-                        level: float = 0.95,   # share of the draws inside
-                        ) -> tuple[float, float]:  # low, high
+    def total(pairs):
+        return ((weights @ pairs) * weights).sum(1)
+
+    norm = np.sqrt(total(m * m) * total(g * g))
+    return np.divide(total(m * g), norm, out=np.zeros(len(weights)), where=norm > 0)
+
+
+def percentile_interval(
+    draws: np.ndarray,  # (draws,) of one quantity
+    level: float = 0.95,  # share of the draws inside
+) -> tuple[float, float]:  # low, high
     "The interval that leaves out as many draws below as above."
-    low, high = np.quantile(draws, [0.5 - level/2, 0.5 + level/2])
+    low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2])
     return float(low), float(high)
 
 # %% ../nbs/10_correlation.ipynb #27a70001
 @dataclass(frozen=True)
 class TwoWay:
     "How often each model of a grid is drawn, in four ways; each (draws, models)."
-    product: np.ndarray      # types times cells, each drawn with replacement
-    types: np.ndarray        # types alone
-    cells: np.ndarray        # cells alone
-    both: np.ndarray         # pairs of a type and a cell, as if they were independent
+
+    product: np.ndarray  # types times cells, each drawn with replacement
+    types: np.ndarray  # types alone
+    cells: np.ndarray  # cells alone
+    both: np.ndarray  # pairs of a type and a cell, as if they were independent
     counts: tuple[int, int]  # types, cells
 
-def two_way(types: Sequence,    # of each model, such as its variant
-            cells: Sequence,    # of each model, such as its other axes
-            draws: int = 2000,  # of each kind
-            seed: int = 0,      # of the draws, apart from the runs'
-            ) -> TwoWay:
+
+def two_way(
+    types: Sequence,  # of each model, such as its variant
+    cells: Sequence,  # of each model, such as its other axes
+    draws: int = 2000,  # of each kind
+    seed: int = 0,  # of the draws, apart from the runs'
+) -> TwoWay:
     "Bootstrap weights for a grid of types by cells; replicates of one type and cell are drawn together."
     g = np.random.default_rng(generator("two-way", seed).initial_seed())
+
     def drawn(labels):
         codes = pd.factorize(pd.Index(labels))[0]
         count = codes.max() + 1
-        return g.multinomial(count, np.full(count, 1/count), size=draws)[:, codes], int(count)
-    (t, n_types), (c, n_cells) = drawn(types), drawn(cells)
-    return TwoWay(t*c, t, c, drawn(list(zip(types, cells)))[0], (n_types, n_cells))
+        return g.multinomial(count, np.full(count, 1 / count), size=draws)[:, codes], int(count)
 
-def two_way_parts(statistic: Callable[[np.ndarray], np.ndarray],  # weights (draws, models) -> (draws,)
-                  weights: TwoWay,  # of the models
-                  ) -> np.ndarray:   # (5, draws): of all models, each once; and drawn in the four ways
+    (t, n_types), (c, n_cells) = drawn(types), drawn(cells)
+    return TwoWay(t * c, t, c, drawn(list(zip(types, cells)))[0], (n_types, n_cells))
+
+
+def two_way_parts(
+    statistic: Callable[[np.ndarray], np.ndarray],  # weights (draws, models) -> (draws,)
+    weights: TwoWay,  # of the models
+) -> np.ndarray:  # (5, draws): of all models, each once; and drawn in the four ways
     "All that `pulled` needs of a statistic; linear in it, so that of a difference is the difference of two."
     whole = statistic(np.ones((1, weights.product.shape[1])))
     ways = (weights.product, weights.types, weights.cells, weights.both)
     return np.stack([np.repeat(whole, len(weights.product)), *map(statistic, ways)])
 
-def pulled(parts: np.ndarray,          # (5, draws), as `two_way_parts` gives them
-           counts: tuple[int, int],    # types, cells
-           ) -> tuple[float, np.ndarray]:  # the statistic of all models; its draws
+
+def pulled(
+    parts: np.ndarray,  # (5, draws), as `two_way_parts` gives them
+    counts: tuple[int, int],  # types, cells
+) -> tuple[float, np.ndarray]:  # the statistic of all models; its draws
     "Draws of a statistic about its estimate, with the variance of two-way clusters; their percentiles make an interval. Draws in which it is not defined (nan) are left out."
     whole, drawn = float(parts[0, 0]), parts[1][np.isfinite(parts[1])]
     by_type, by_cell, by_both = (float(p[np.isfinite(p)].var()) for p in parts[2:])
-    by_type, by_cell = (v*n/max(n - 1, 1) for v, n in zip((by_type, by_cell), counts))
+    by_type, by_cell = (v * n / max(n - 1, 1) for v, n in zip((by_type, by_cell), counts))
     variance = max(by_type + by_cell - by_both, by_type, by_cell)
-    pull = min(1.0, (variance/drawn.var())**0.5) if drawn.var() > 0 else 0.0
-    return whole, whole + pull*(drawn - whole)
+    pull = min(1.0, (variance / drawn.var()) ** 0.5) if drawn.var() > 0 else 0.0
+    return whole, whole + pull * (drawn - whole)
 
-def two_way_draws(statistic: Callable[[np.ndarray], np.ndarray],  # weights (draws, models) -> (draws,)
-                  weights: TwoWay,  # of the models
-                  ) -> tuple[float, np.ndarray]:  # the statistic of all models, each once; its draws
+
+def two_way_draws(
+    statistic: Callable[[np.ndarray], np.ndarray],  # weights (draws, models) -> (draws,)
+    weights: TwoWay,  # of the models
+) -> tuple[float, np.ndarray]:  # the statistic of all models, each once; its draws
     "A statistic and its draws over types and cells."
     return pulled(two_way_parts(statistic, weights), weights.counts)
 
-def weighted_tau(measure: Sequence[float],  # one value per model
-                 gap: Sequence[float],      # of the same models
-                 replicates: Sequence,      # to which grid each belongs, such as its seed
-                 ) -> Callable[[np.ndarray], np.ndarray]:
+
+def weighted_tau(
+    measure: Sequence[float],  # one value per model
+    gap: Sequence[float],  # of the same models
+    replicates: Sequence,  # to which grid each belongs, such as its seed
+) -> Callable[[np.ndarray], np.ndarray]:
     "The statistic for `two_way_draws`: tau of each replicate of a grid, and their mean."
     measure, gap, replicates = _numbers(measure), _numbers(gap), np.asarray(replicates)
     parts = [np.flatnonzero(replicates == r) for r in dict.fromkeys(replicates.tolist())]
-    return lambda weights: np.mean([bootstrap_tau(measure[p], gap[p], weights[:, p]) for p in parts], 0)
+    return lambda weights: np.mean(
+        [bootstrap_tau(measure[p], gap[p], weights[:, p]) for p in parts], 0
+    )
 
 # %% ../nbs/10_correlation.ipynb #27a70006
-def permute_types(table: pd.DataFrame,  # one row per model: `variant`, the other axes, `seed`, the measure, `gap`
-                  measure: str,         # its column
-                  cells: Sequence[str],  # columns that make a cell, the seed among them
-                  ) -> float:           # p, at least 1 over the number of orders
+def permute_types(
+    table: pd.DataFrame,  # one row per model: `variant`, the other axes, `seed`, the measure, `gap`
+    measure: str,  # its column
+    cells: Sequence[str],  # columns that make a cell, the seed among them
+) -> float:  # p, at least 1 over the number of orders
     "The share of all orders of the model types under which tau is at least as high as it is."
     wide = {v: table.set_index(["variant", *cells])[v].unstack("variant") for v in (measure, "gap")}
     found = []
@@ -190,30 +270,33 @@ def permute_types(table: pd.DataFrame,  # one row per model: `variant`, the othe
     return float(np.mean(np.array(found) >= found[0] - 1e-12))
 
 # %% ../nbs/10_correlation.ipynb #27a70009
-def partial_tau(measure: Sequence[float],  # one value per model
-                gap: Sequence[float],      # of the same models
-                given: Sequence[float],    # likewise, what is held fixed
-                ) -> float:                # nan where `given` orders the models exactly as one of the two
+def partial_tau(
+    measure: Sequence[float],  # one value per model
+    gap: Sequence[float],  # of the same models
+    given: Sequence[float],  # likewise, what is held fixed
+) -> float:  # nan where `given` orders the models exactly as one of the two
     "Kendall's partial tau of measure and gap, given a third quantity."
     a, b, c = kendall(measure, gap), kendall(measure, given), kendall(gap, given)
-    rest = (1 - b**2)*(1 - c**2)
-    return (a - b*c)/rest**0.5 if rest > 0 else float("nan")
+    rest = (1 - b**2) * (1 - c**2)
+    return (a - b * c) / rest**0.5 if rest > 0 else float("nan")
 
 # %% ../nbs/10_correlation.ipynb #cb5a5899
-def split_tau(measure: Sequence[float],  # one value per model
-              gap: Sequence[float],      # of the same models, in the same order
-              group: Sequence,           # to which each model belongs, such as its variant
-              ) -> tuple[float, float]:  # within, between
+def split_tau(
+    measure: Sequence[float],  # one value per model
+    gap: Sequence[float],  # of the same models, in the same order
+    group: Sequence,  # to which each model belongs, such as its variant
+) -> tuple[float, float]:  # within, between
     "Of the pairs within one group, and of those between two: the share that measure and gap order alike minus the share ordered differently."
-    pairs, group = _signs(measure)*_signs(gap), np.asarray(group)
+    pairs, group = _signs(measure) * _signs(gap), np.asarray(group)
     same, upper = group[:, None] == group[None], np.triu(np.ones(pairs.shape, bool), 1)
     return float(pairs[same & upper].mean()), float(pairs[~same & upper].mean())
 
 # %% ../nbs/10_correlation.ipynb #10a90001
-def agreement(table: pd.DataFrame,  # one row per model: the axes, `seed`, the column
-              column: str,          # a measure, or `gap`
-              axes: Sequence[str],  # columns that tell configurations apart
-              ) -> float:           # -1 to 1; nan for one seed
+def agreement(
+    table: pd.DataFrame,  # one row per model: the axes, `seed`, the column
+    column: str,  # a measure, or `gap`
+    axes: Sequence[str],  # columns that tell configurations apart
+) -> float:  # -1 to 1; nan for one seed
     "How well the seeds of a study agree on the order of its configurations: the mean tau of a column with itself over pairs of seeds. No measure can be expected to follow the gap more closely than the gap follows itself."
     wide = table.set_index([*axes, "seed"])[column].unstack("seed")
     pairs = [wide[[a, b]].dropna() for a, b in itertools.combinations(wide, 2)]
@@ -221,118 +304,200 @@ def agreement(table: pd.DataFrame,  # one row per model: the axes, `seed`, the c
     return float(np.mean(taus)) if taus else float("nan")
 
 # %% ../nbs/10_correlation.ipynb #6b960345
-def overall_table(table: pd.DataFrame,     # one row per model: the measures, `gap`
-                  against: str = "SRR",    # the one of `measures` that all are compared with
-                  level: float = 0.95,     # of the intervals
-                  draws: int = 2000,       # bootstrap samples
-                  measures: Sequence[str] | None = None,  # their columns; None: all of the registry
-                  cells: Sequence[str] | None = None,     # columns that make a cell beside `variant`; None: the models are taken as independent
-                  ) -> pd.DataFrame:  # index: measures
+def overall_table(
+    table: pd.DataFrame,  # one row per model: the measures, `gap`
+    against: str = "SRR",  # the one of `measures` that all are compared with
+    level: float = 0.95,  # of the intervals
+    draws: int = 2000,  # bootstrap samples
+    measures: Sequence[str] | None = None,  # their columns; None: all of the registry
+    cells: Sequence[str]
+    | None = None,  # columns that make a cell beside `variant`; None: the models are taken as independent
+) -> pd.DataFrame:  # index: measures
     "Overall tau of each measure with its interval (`low`, `high`), and the paired difference tau(`against`) - tau with its interval and two-sided bootstrap p-value."
     names = list(MEASURES if measures is None else measures)
-    seeds = table["seed"] if "seed" in table else [0]*len(table)
+    seeds = table["seed"] if "seed" in table else [0] * len(table)
     statistics = {m: weighted_tau(table[m], table.gap, seeds) for m in names}
     if cells is None:
         weights = bootstrap_weights(len(table), draws)
-        parts = {m: np.stack([np.repeat(s(np.ones((1, len(table)))), draws), s(weights)]) for m, s in statistics.items()}
-        def drawn(part): return float(part[0, 0]), part[1]
+        parts = {
+            m: np.stack([np.repeat(s(np.ones((1, len(table)))), draws), s(weights)])
+            for m, s in statistics.items()
+        }
+
+        def drawn(part):
+            return float(part[0, 0]), part[1]
     else:
         weights = two_way(table.variant, list(zip(*(table[c] for c in cells))), draws)
         parts = {m: two_way_parts(s, weights) for m, s in statistics.items()}
-        def drawn(part): return pulled(part, weights.counts)
+
+        def drawn(part):
+            return pulled(part, weights.counts)
+
     rows = {}
     for m in names:
         (tau, t), (difference, d) = drawn(parts[m]), drawn(parts[against] - parts[m])
         (low, high), (d_low, d_high) = percentile_interval(t, level), percentile_interval(d, level)
-        p = min(1.0, 2*(1 + min((d <= 0).sum(), (d >= 0).sum()))/(1 + len(d)))
-        rows[m] = dict(tau=tau, low=low, high=high, difference=difference, d_low=d_low, d_high=d_high, p=p if m != against else np.nan)
+        p = min(1.0, 2 * (1 + min((d <= 0).sum(), (d >= 0).sum())) / (1 + len(d)))
+        rows[m] = dict(
+            tau=tau,
+            low=low,
+            high=high,
+            difference=difference,
+            d_low=d_low,
+            d_high=d_high,
+            p=p if m != against else np.nan,
+        )
     return pd.DataFrame(rows).T
 
 # %% ../nbs/10_correlation.ipynb #b01cda7a
-def srr_terms_of(record: Record,               # of a measured run
-                 eps: float = 0.5,             # distortion, one that was recorded
-                 layers: Sequence[int] | None = None,  # 1 to L; None: all
-                 layernorm: str = "removed",   # removed or kept
-                 ) -> pd.DataFrame:            # one row per layer: rate, subspace_rate (nats per sample), l0, l1
+def srr_terms_of(
+    record: Record,  # of a measured run
+    eps: float = 0.5,  # distortion, one that was recorded
+    layers: Sequence[int] | None = None,  # 1 to L; None: all
+    layernorm: str = "removed",  # removed or kept
+) -> pd.DataFrame:  # one row per layer: rate, subspace_rate (nats per sample), l0, l1
     "The terms of SRR that a record holds under one choice; a `UserError` if they were not recorded."
     recorded = record.measures["srr"]
     t = pd.DataFrame(recorded)
     t = t[(t.eps == eps) & (t.layernorm == layernorm) & (t.layer.isin(layers) if layers else True)]
-    if t.empty: raise UserError(f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}, layers {layers or 'all'}; recorded: eps {', '.join(f'{e:g}' for e in sorted(set(recorded['eps'])))}; layers 1 to {max(recorded['layer']):g}; LayerNorm {', '.join(sorted(set(recorded['layernorm'])))}")
+    if t.empty:
+        raise UserError(
+            f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}, layers {layers or 'all'}; recorded: eps {', '.join(f'{e:g}' for e in sorted(set(recorded['eps'])))}; layers 1 to {max(recorded['layer']):g}; LayerNorm {', '.join(sorted(set(recorded['layernorm'])))}"
+        )
     return t.astype(dict.fromkeys(("rate", "subspace_rate", "l0", "l1"), float))
 
-def srr_of(record: Record,               # of a measured run
-           eps: float = 0.5,             # distortion, one that was recorded
-           lam: float = 0.1,             # weight of the sparsity term
-           sparsity: str = "l0",         # l0 or l1
-           layers: Sequence[int] | None = None,  # 1 to L; None: all
-           layernorm: str = "removed",   # removed or kept
-           ) -> float:  # nats per sample, and counts
+
+def srr_of(
+    record: Record,  # of a measured run
+    eps: float = 0.5,  # distortion, one that was recorded
+    lam: float = 0.1,  # weight of the sparsity term
+    sparsity: str = "l0",  # l0 or l1
+    layers: Sequence[int] | None = None,  # 1 to L; None: all
+    layernorm: str = "removed",  # removed or kept
+) -> float:  # nats per sample, and counts
     "The SRR measure of a record under other choices: the mean over layers (default: all) of R^c - R + lam ||Z||; a `UserError` if they were not recorded."
     t = srr_terms_of(record, eps, layers, layernorm)
-    return float((t.subspace_rate - t.rate + lam*t[sparsity]).mean(skipna=False))
+    return float((t.subspace_rate - t.rate + lam * t[sparsity]).mean(skipna=False))
 
-def srr_choices(records: Sequence[Record],   # measured, all of `table` among them
-                table: pd.DataFrame,         # as `met` leaves it
-                cells: Sequence[str],        # as for `overall_table`
-                epses: Sequence[float] = (0.1, 0.5, 1.0),        # distortions that were recorded
-                lams: Sequence[float] = (0.0, 0.01, 0.1, 1.0),   # weights of the sparsity term; 0 leaves it out
-                ) -> pd.DataFrame:  # columns: layernorm, eps, lam, sparsity, tau, low, high, rank
+
+def srr_choices(
+    records: Sequence[Record],  # measured, all of `table` among them
+    table: pd.DataFrame,  # as `met` leaves it
+    cells: Sequence[str],  # as for `overall_table`
+    epses: Sequence[float] = (0.1, 0.5, 1.0),  # distortions that were recorded
+    lams: Sequence[float] = (0.0, 0.01, 0.1, 1.0),  # weights of the sparsity term; 0 leaves it out
+) -> pd.DataFrame:  # columns: layernorm, eps, lam, sparsity, tau, low, high, rank
     "Tau of the SRR measure for each eps, lam, sparsity, and with and without LayerNorm; its interval, and its rank among all measures (1: highest tau). `table`: those of `records` that enter the correlations."
-    by_id, weights = {r.id: r for r in records}, two_way(table.variant, list(zip(*(table[c] for c in cells))))
+    by_id, weights = (
+        {r.id: r for r in records},
+        two_way(table.variant, list(zip(*(table[c] for c in cells)))),
+    )
     others = [mean_tau(table[m], table.gap, table.seed) for m in MEASURES if m != "SRR"]
     rows = []
-    for layernorm, eps, lam, sparsity in itertools.product(("removed", "kept"), epses, lams, SPARSITY):
-        if not lam and sparsity != "l0": continue                # without the term there is no choice
+    for layernorm, eps, lam, sparsity in itertools.product(
+        ("removed", "kept"), epses, lams, SPARSITY
+    ):
+        if not lam and sparsity != "l0":
+            continue  # without the term there is no choice
         values = [srr_of(by_id[i], eps, lam, sparsity, layernorm=layernorm) for i in table.id]
         tau, draws = two_way_draws(weighted_tau(values, table.gap, table.seed), weights)
         low, high = percentile_interval(draws)
-        rows.append(dict(layernorm=layernorm, eps=eps, lam=lam, sparsity=sparsity if lam else "none", tau=tau, low=low, high=high, rank=1 + sum(o > tau for o in others)))
+        rows.append(
+            dict(
+                layernorm=layernorm,
+                eps=eps,
+                lam=lam,
+                sparsity=sparsity if lam else "none",
+                tau=tau,
+                low=low,
+                high=high,
+                rank=1 + sum(o > tau for o in others),
+            )
+        )
     return pd.DataFrame(rows)
 
 # %% ../nbs/10_correlation.ipynb #5649b9c3
-def fits(printed: float,   # rounded to `digits`
-         q: int,           # pairs of models, or groups times pairs in each
-         digits: int = 3,  # decimals
-         ) -> bool:
+def fits(
+    printed: float,  # rounded to `digits`
+    q: int,  # pairs of models, or groups times pairs in each
+    digits: int = 3,  # decimals
+) -> bool:
     "Whether a printed value can be S/q with an integer S of the parity of q, that is a tau or a mean of taus without ties."
-    low, high = (printed + s*(0.5*10**-digits + 1e-9) for s in (-1, 1))
-    first = int(np.ceil(low*q))
-    return any(s <= high*q and (s - q) % 2 == 0 for s in (first, first + 1))
+    low, high = (printed + s * (0.5 * 10**-digits + 1e-9) for s in (-1, 1))
+    first = int(np.ceil(low * q))
+    return any(s <= high * q and (s - q) % 2 == 0 for s in (first, first + 1))
 
-def infer_models(taus: Sequence[float],  # as printed, one per measure
-                 digits: int = 3,        # decimals
-                 ) -> tuple[int | None, float]:  # n (None: can't be told), and the probability that as many values fit by chance
+
+def infer_models(
+    taus: Sequence[float],  # as printed, one per measure
+    digits: int = 3,  # decimals
+) -> tuple[
+    int | None, float
+]:  # n (None: can't be told), and the probability that as many values fit by chance
     "The number of models behind a column of overall taus: the n for which so many of them fit that chance explains it least. With three decimals n can be told up to 63: beyond, every value fits."
-    def share(n): return 10**-digits*n*(n - 1)/4                 # of all values that fit n models
-    def chance(n): return stats.binom.sf(sum(fits(t, n*(n - 1)//2, digits) for t in taus) - 1, len(taus), share(n))
+
+    def share(n):
+        return 10**-digits * n * (n - 1) / 4  # of all values that fit n models
+
+    def chance(n):
+        return stats.binom.sf(
+            sum(fits(t, n * (n - 1) // 2, digits) for t in taus) - 1, len(taus), share(n)
+        )
+
     possible = [n for n in range(3, 10**digits) if share(n) < 1]
     n = min(possible, key=chance)
-    return (n if chance(n) < 1e-3/len(possible) else None), float(chance(n))
+    return (n if chance(n) < 1e-3 / len(possible) else None), float(chance(n))
+
 
 def _group_count(column: Sequence[float], k: int, full: int, n: int, digits: int) -> int:
     "How many complete groups an axis of k values has, when n of the `full` models of a grid are there: the number that fits most of its cells."
     absent = full - n
-    possible = range(full//k - absent, full//k - -(-absent//k) + 1)
-    return max(possible, key=lambda g: sum(fits(v, g*k*(k - 1)//2, digits) for v in column))
+    possible = range(full // k - absent, full // k - -(-absent // k) + 1)
+    return max(possible, key=lambda g: sum(fits(v, g * k * (k - 1) // 2, digits) for v in column))
 
-def audit(table: pd.DataFrame,           # index: measures
-          axes: dict[str, int],          # its columns of psi -> how many values the axis has
-          tau: str = "overall_tau",      # its column of overall taus
-          psi: str = "psi",              # its column of Psi, the mean over axes
-          digits: int = 3,               # decimals printed
-          alike: Sequence[tuple[str, str]] = (),  # pairs of measures that order models alike
-          ) -> tuple[dict, pd.DataFrame]:  # what was inferred; one row per finding
+
+def audit(
+    table: pd.DataFrame,  # index: measures
+    axes: dict[str, int],  # its columns of psi -> how many values the axis has
+    tau: str = "overall_tau",  # its column of overall taus
+    psi: str = "psi",  # its column of Psi, the mean over axes
+    digits: int = 3,  # decimals printed
+    alike: Sequence[tuple[str, str]] = (),  # pairs of measures that order models alike
+) -> tuple[dict, pd.DataFrame]:  # what was inferred; one row per finding
     "Audit a printed table of granulated taus: `psi` (no mean of its row), `ties` (no value of a measure without ties), `alike` (differs from a measure of the same order)."
     n, chance = infer_models(table[tau], digits)
     full, unit, rows = int(np.prod(list(axes.values()))), 10**-digits, []
-    def found(kind, m, column, expected): rows.append(dict(kind=kind, measure=m, column=column, printed=table.loc[m, column], expected=expected))
-    inferred = dict(models=n, of=full, chance=chance, groups={a: _group_count(table[a], k, full, n, digits) if n and n <= full else None for a, k in axes.items()})
+
+    def found(kind, m, column, expected):
+        rows.append(
+            dict(
+                kind=kind, measure=m, column=column, printed=table.loc[m, column], expected=expected
+            )
+        )
+
+    inferred = dict(
+        models=n,
+        of=full,
+        chance=chance,
+        groups={
+            a: _group_count(table[a], k, full, n, digits) if n and n <= full else None
+            for a, k in axes.items()
+        },
+    )
     for m, row in table.iterrows():
-        if abs(row[psi] - row[list(axes)].mean()) > unit + 1e-9: found("psi", m, psi, round(float(row[list(axes)].mean()), digits + 1))
-        for column, q in ([(tau, n*(n - 1)//2)] if n else []) + [(a, inferred["groups"][a]*k*(k - 1)//2) for a, k in axes.items() if inferred["groups"][a]]:
-            if not fits(row[column], q, digits): found("ties", m, column, f"S/{q}, S {'odd' if q % 2 else 'even'}")
+        if abs(row[psi] - row[list(axes)].mean()) > unit + 1e-9:
+            found("psi", m, psi, round(float(row[list(axes)].mean()), digits + 1))
+        for column, q in ([(tau, n * (n - 1) // 2)] if n else []) + [
+            (a, inferred["groups"][a] * k * (k - 1) // 2)
+            for a, k in axes.items()
+            if inferred["groups"][a]
+        ]:
+            if not fits(row[column], q, digits):
+                found("ties", m, column, f"S/{q}, S {'odd' if q % 2 else 'even'}")
     for a, b in alike:
         for column in [*axes, tau, psi]:
-            if table.loc[a, column] != table.loc[b, column]: found("alike", a, column, f"{table.loc[b, column]:g} ({b})")
-    return inferred, pd.DataFrame(rows, columns=["kind", "measure", "column", "printed", "expected"])
+            if table.loc[a, column] != table.loc[b, column]:
+                found("alike", a, column, f"{table.loc[b, column]:g} ({b})")
+    return inferred, pd.DataFrame(
+        rows, columns=["kind", "measure", "column", "printed", "expected"]
+    )

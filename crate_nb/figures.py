@@ -18,127 +18,255 @@ from . import __version__
 from .core import UserError, check_choice, device_name, home, pick_device, write_atomic
 from .models import VARIANTS
 from .operators import toy_trajectory
-from .runs import CORRELATION, GRIDS, ORIGINS, Positive, SCALES, Record, RunConfig, Store, Strict, dataset_label, plan, scale_config, training_name
+from crate_nb.runs import (
+    CORRELATION,
+    GRIDS,
+    ORIGINS,
+    Positive,
+    SCALES,
+    Record,
+    RunConfig,
+    Store,
+    Strict,
+    dataset_label,
+    plan,
+    scale_config,
+    training_name,
+)
 from .training import Engine, duration, pick_engine
 from .measures import MeasureSettings
 from .sweeps import records_of
-from .claims import CLAIMS, Evidence, Interval, SUBSPACE, TABLES, TOKENS, TOY_SEEDS, TOY_STEPS, VERDICTS, assess, main_rows, printed_audit, summary, verdicts
+from crate_nb.claims import (
+    CLAIMS,
+    Evidence,
+    Interval,
+    SUBSPACE,
+    TABLES,
+    TOKENS,
+    TOY_SEEDS,
+    TOY_STEPS,
+    VERDICTS,
+    assess,
+    main_rows,
+    printed_audit,
+    summary,
+    verdicts,
+)
 
 # %% ../nbs/13_figures.ipynb #95b3423c
 _palette = sns.color_palette("colorblind")
-COLORS = dict(zip(["crate-c", "crate-n", "crate-t", "crate", "crate-fix", "crate-identity"], (_palette[i] for i in (3, 0, 2, 1, 4, 7))))  # variant -> colour, from a colour-blind palette
-MARKERS = dict(zip(COLORS, "osD^vX"))                            # variant -> marker
+COLORS = dict(
+    zip(
+        ["crate-c", "crate-n", "crate-t", "crate", "crate-fix", "crate-identity"],
+        (_palette[i] for i in (3, 0, 2, 1, 4, 7)),
+    )
+)  # variant -> colour, from a colour-blind palette
+MARKERS = dict(zip(COLORS, "osD^vX"))  # variant -> marker
+
 
 def use_style():
     "The house style, for all figures of this process."
     sns.set_theme(context="paper", style="ticks", palette="colorblind", font_scale=1.0)
-    mpl.rcParams.update({"figure.dpi": 100, "savefig.dpi": 200, "savefig.bbox": "tight", "pdf.fonttype": 42, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False,
-                         "lines.linewidth": 1.4, "lines.markersize": 4, "legend.frameon": False, "figure.constrained_layout.use": True})
+    mpl.rcParams.update(
+        {
+            "figure.dpi": 100,
+            "savefig.dpi": 200,
+            "savefig.bbox": "tight",
+            "pdf.fonttype": 42,
+            "axes.grid": True,
+            "grid.alpha": 0.3,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "lines.linewidth": 1.4,
+            "lines.markersize": 4,
+            "legend.frameon": False,
+            "figure.constrained_layout.use": True,
+        }
+    )
 
-def epoch_color(epoch: int,                  # 0 (untrained), or one of `epochs`
-                epochs: Sequence[int],       # all recorded epochs, in any order: they span the colours
-                ) -> str | tuple[float, ...]:  # a colour of matplotlib: a grey as text, or RGBA
+
+def epoch_color(
+    epoch: int,  # 0 (untrained), or one of `epochs`
+    epochs: Sequence[int],  # all recorded epochs, in any order: they span the colours
+) -> str | tuple[float, ...]:  # a colour of matplotlib: a grey as text, or RGBA
     "A colour for a recorded epoch: grey before training, then dark to light."
     later = [e for e in sorted(epochs) if e > 0]
-    return "0.55" if epoch == 0 else mpl.colormaps["viridis"](0.9*later.index(epoch)/max(1, len(later) - 1))
+    return (
+        "0.55"
+        if epoch == 0
+        else mpl.colormaps["viridis"](0.9 * later.index(epoch) / max(1, len(later) - 1))
+    )
 
 # %% ../nbs/13_figures.ipynb #518cbaf4
-_index = itertools.count()                                       # the order in which a notebook saved its results
+_index = itertools.count()  # the order in which a notebook saved its results
+
 
 def _sidecar(folder: Path, name: str, **what):
-    write_atomic(folder/f"{name}.json", json.dumps(dict(name=name, index=next(_index), **what), indent=1, ensure_ascii=False) + "\n")
+    write_atomic(
+        folder / f"{name}.json",
+        json.dumps(dict(name=name, index=next(_index), **what), indent=1, ensure_ascii=False)
+        + "\n",
+    )
+
 
 def _compact(png: bytes) -> bytes:
     "The same picture with a palette of 256 colours, a third of the size."
     out = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+        out, "PNG", optimize=True
+    )
     return out.getvalue()
 
-def save_figure(fig: plt.Figure,             # left open
-                scale: str,                  # the folder below figures/: a row of `runs.SCALES`, or `bench`
-                name: str,                   # of the files, without ending
-                data: pd.DataFrame,          # the plotted numbers
-                title: str,                  # what it shows
-                caption: str,                # on what data, from how many runs, what the paper shows
-                notebook: str,               # what it is from; the report shows those of `NOTEBOOKS`
-                ) -> Path:                   # the folder
+
+def save_figure(
+    fig: plt.Figure,  # left open
+    scale: str,  # the folder below figures/: a row of `runs.SCALES`, or `bench`
+    name: str,  # of the files, without ending
+    data: pd.DataFrame,  # the plotted numbers
+    title: str,  # what it shows
+    caption: str,  # on what data, from how many runs, what the paper shows
+    notebook: str,  # what it is from; the report shows those of `NOTEBOOKS`
+) -> Path:  # the folder
     "Save a figure as png and pdf, its numbers as csv, its caption as json."
-    folder = home()/"figures"/scale
-    for ext, metadata in [("png", {"Software": None}), ("pdf", {"CreationDate": None, "Producer": None})]:
-        buffer = io.BytesIO(); fig.savefig(buffer, format=ext, metadata=metadata)
-        write_atomic(folder/f"{name}.{ext}", _compact(buffer.getvalue()) if ext == "png" else buffer.getvalue())
-    write_atomic(folder/f"{name}.csv", data.to_csv(index=False))
+    folder = home() / "figures" / scale
+    for ext, metadata in [
+        ("png", {"Software": None}),
+        ("pdf", {"CreationDate": None, "Producer": None}),
+    ]:
+        buffer = io.BytesIO()
+        fig.savefig(buffer, format=ext, metadata=metadata)
+        write_atomic(
+            folder / f"{name}.{ext}",
+            _compact(buffer.getvalue()) if ext == "png" else buffer.getvalue(),
+        )
+    write_atomic(folder / f"{name}.csv", data.to_csv(index=False))
     _sidecar(folder, name, kind="figure", title=title, caption=caption, notebook=notebook)
     return folder
 
-def save_table(table: pd.DataFrame,          # as it is to be read: text and numbers
-               scale: str,                   # the folder below figures/: a row of `runs.SCALES`, or `bench`
-               name: str,                    # of the files, without ending
-               title: str,                   # what it shows; in bold above the md, without a full stop
-               caption: str,                 # on what data, from how many runs, how to read it
-               notebook: str,                # what it is from; the report shows those of `NOTEBOOKS`
-               data: pd.DataFrame | None = None,  # the numbers behind it, for the csv; default: the table itself
-               ) -> Path:                    # the folder
+
+def save_table(
+    table: pd.DataFrame,  # as it is to be read: text and numbers
+    scale: str,  # the folder below figures/: a row of `runs.SCALES`, or `bench`
+    name: str,  # of the files, without ending
+    title: str,  # what it shows; in bold above the md, without a full stop
+    caption: str,  # on what data, from how many runs, how to read it
+    notebook: str,  # what it is from; the report shows those of `NOTEBOOKS`
+    data: pd.DataFrame
+    | None = None,  # the numbers behind it, for the csv; default: the table itself
+) -> Path:  # the folder
     "Save a table as md (to read) and csv (to compute with), its caption as json."
-    folder = home()/"figures"/scale
-    write_atomic(folder/f"{name}.csv", (table if data is None else data).to_csv(index=False))
-    write_atomic(folder/f"{name}.md", f"**{title}.** {caption}\n\n{table.to_markdown(index=False, disable_numparse=True)}\n")
-    _sidecar(folder, name, kind="table", title=title, caption=caption, notebook=notebook, columns=list(table.columns), rows=table.astype(str).values.tolist())
+    folder = home() / "figures" / scale
+    write_atomic(folder / f"{name}.csv", (table if data is None else data).to_csv(index=False))
+    write_atomic(
+        folder / f"{name}.md",
+        f"**{title}.** {caption}\n\n{table.to_markdown(index=False, disable_numparse=True)}\n",
+    )
+    _sidecar(
+        folder,
+        name,
+        kind="table",
+        title=title,
+        caption=caption,
+        notebook=notebook,
+        columns=list(table.columns),
+        rows=table.astype(str).values.tolist(),
+    )
     return folder
 
 # %% ../nbs/13_figures.ipynb #06eeb4a7
-def plus_minus(i: Interval,                  # symmetric about its mean, as `claims.interval` makes it at level 0.95
-               digits: int = 2,              # after the decimal point
-               ) -> str:                     # such as 1.00 ± 0.25; for one value the mean alone
+def plus_minus(
+    i: Interval,  # symmetric about its mean, as `claims.interval` makes it at level 0.95
+    digits: int = 2,  # after the decimal point
+) -> str:  # such as 1.00 ± 0.25; for one value the mean alone
     "Mean and half-width of a 95 % interval; one value has no interval."
-    return f"{i.mean:.{digits}f}" if i.n == 1 else f"{i.mean:.{digits}f} ± {i.high - i.mean:.{digits}f}"
+    return (
+        f"{i.mean:.{digits}f}"
+        if i.n == 1
+        else f"{i.mean:.{digits}f} ± {i.high - i.mean:.{digits}f}"
+    )
 
-def setting(configs: Iterable[RunConfig],    # at least one; all but ids and seeds is read off the first
-            ) -> str:                        # three sentences: data, models and training, number of runs and seeds
+
+def setting(
+    configs: Iterable[RunConfig],  # at least one; all but ids and seeds is read off the first
+) -> str:  # three sentences: data, models and training, number of runs and seeds
     "What the runs of a figure share, for its caption."
-    configs = list(configs); c = configs[0]
-    parts = [f"{count:,} {kind}" for count, kind in ((c.train_size, "training"), (c.test_size, "test")) if count]
+    configs = list(configs)
+    c = configs[0]
+    parts = [
+        f"{count:,} {kind}"
+        for count, kind in ((c.train_size, "training"), (c.test_size, "test"))
+        if count
+    ]
     sizes = f" ({' and '.join(parts)} images)" if parts else ""
     seeds = sorted({c.seed for c in configs})
-    augmentation = ", ".join([t for t, on in [("random resized crop", c.crop), ("flip", c.flip), (f"RandAugment({c.ra_ops}, {c.ra_magnitude})", c.ra_ops)] if on]) or "no augmentation"
-    return (f"Data: {c.dataset}{sizes} at {c.image_size} x {c.image_size} pixels, patches of {c.patch_size}. Models: depth {c.depth}, width {c.dim}, {c.heads} heads; {c.epochs} epochs, batch {c.batch_size}, "
-            f"{c.optimizer.capitalize()}, lr {c.lr:g} ({c.schedule}), {augmentation}. {len({c.id for c in configs})} runs, seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}.")
+    augmentation = (
+        ", ".join(
+            [
+                t
+                for t, on in [
+                    ("random resized crop", c.crop),
+                    ("flip", c.flip),
+                    (f"RandAugment({c.ra_ops}, {c.ra_magnitude})", c.ra_ops),
+                ]
+                if on
+            ]
+        )
+        or "no augmentation"
+    )
+    return (
+        f"Data: {c.dataset}{sizes} at {c.image_size} x {c.image_size} pixels, patches of {c.patch_size}. Models: depth {c.depth}, width {c.dim}, {c.heads} heads; {c.epochs} epochs, batch {c.batch_size}, "
+        f"{c.optimizer.capitalize()}, lr {c.lr:g} ({c.schedule}), {augmentation}. {len({c.id for c in configs})} runs, seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}."
+    )
 
-def stem(name: str,                          # of the result, such as fig2_terms
-         scale: str,                         # a row of `runs.SCALES`
-         label: str,                         # of the data set, as `runs.dataset_label` gives it
-         ) -> str:                           # <name>, or <name>-<label>
+
+def stem(
+    name: str,  # of the result, such as fig2_terms
+    scale: str,  # a row of `runs.SCALES`
+    label: str,  # of the data set, as `runs.dataset_label` gives it
+) -> str:  # <name>, or <name>-<label>
     "The file name of a result: with the data set's label unless it is the scale's own."
     return name if label == SCALES[scale]["dataset"] else f"{name}-{label}"
 
 # %% ../nbs/13_figures.ipynb #bcb96922
 class ScaleParameters(Strict):
     "The parameters of a notebook that reads no records."
-    scale: str = "quick"                                         # a row of `runs.SCALES`: whose folder of figures it writes to
+
+    scale: str = "quick"  # a row of `runs.SCALES`: whose folder of figures it writes to
 
     @pydantic.model_validator(mode="after")
-    def _known_scale(self): check_choice("scale", self.scale, SCALES); return self
+    def _known_scale(self):
+        check_choice("scale", self.scale, SCALES)
+        return self
+
 
 class ReadParameters(ScaleParameters):
     "The parameters of a notebook that only reads records."
-    dataset: str | None = None                                   # a data set's name or folder, or a label that records carry; None: that of the scale
+
+    dataset: str | None = (
+        None  # a data set's name or folder, or a label that records carry; None: that of the scale
+    )
 
     @pydantic.model_validator(mode="after")
-    def _known_data(self): dataset_label(self.scale, self.dataset); return self
+    def _known_data(self):
+        dataset_label(self.scale, self.dataset)
+        return self
 
     @property
     def label(self) -> str:
         "The label of the data set."
         return dataset_label(self.scale, self.dataset)
 
+
 class PaperParameters(ReadParameters):
     "The parameters of a notebook that also trains what is missing."
-    seeds: tuple[pydantic.NonNegativeInt, ...] | None = None     # None: those of the scale
-    device: str = "auto"                                         # auto, cpu, cuda, cuda:<index>
+
+    seeds: tuple[pydantic.NonNegativeInt, ...] | None = None  # None: those of the scale
+    device: str = "auto"  # auto, cpu, cuda, cuda:<index>
 
     @pydantic.model_validator(mode="after")
     def _known_device(self):
-        if self.seeds is not None and (not self.seeds or len(set(self.seeds)) < len(self.seeds)): raise UserError(f"seeds {list(self.seeds)}: give one or more, each once")
+        if self.seeds is not None and (not self.seeds or len(set(self.seeds)) < len(self.seeds)):
+            raise UserError(f"seeds {list(self.seeds)}: give one or more, each once")
         pick_device(self.device)
         return self
 
@@ -147,23 +275,40 @@ class PaperParameters(ReadParameters):
         "The data set's folder, where it is one."
         return self.dataset if self.dataset and Path(self.dataset).expanduser().is_dir() else None
 
-    def records(self, experiment: str,                           # a row of `runs.EXPERIMENTS`
-                ) -> list[Record]:                               # one for each run, in the order of `runs.plan`
+    def records(
+        self,
+        experiment: str,  # a row of `runs.EXPERIMENTS`
+    ) -> list[Record]:  # one for each run, in the order of `runs.plan`
         "The records of an experiment; what is missing is trained now; a `UserError` if a run fails."
-        return records_of(plan(experiment, self.scale, self.dataset, self.seeds), experiment in GRIDS, self.scale, self.folder, self.device)
+        return records_of(
+            plan(experiment, self.scale, self.dataset, self.seeds),
+            experiment in GRIDS,
+            self.scale,
+            self.folder,
+            self.device,
+        )
 
-    def records_there(self, experiment: str,                     # likewise
-                      ) -> list[Record]:                         # in the order of `runs.plan`
+    def records_there(
+        self,
+        experiment: str,  # likewise
+    ) -> list[Record]:  # in the order of `runs.plan`
         "The records of an experiment that are there; nothing is trained. A `UserError` if there is none."
         store = Store(self.scale)
-        found = [r for c in plan(experiment, self.scale, self.dataset, self.seeds) if (r := store.get(c))]
-        if not found: raise UserError(f"no run of {experiment} is recorded at scale {self.scale}; crate-nb reproduce --scale {self.scale} --only {experiment} trains them")
+        found = [
+            r for c in plan(experiment, self.scale, self.dataset, self.seeds) if (r := store.get(c))
+        ]
+        if not found:
+            raise UserError(
+                f"no run of {experiment} is recorded at scale {self.scale}; crate-nb reproduce --scale {self.scale} --only {experiment} trains them"
+            )
         return found
+
 
 class BenchParameters(Strict):
     "The parameters of a benchmark."
-    device: str = "auto"                                         # auto, cpu, cuda, cuda:<index>
-    threads: Positive = 1                                        # of the CPU: as a run has them
+
+    device: str = "auto"  # auto, cpu, cuda, cuda:<index>
+    threads: Positive = 1  # of the CPU: as a run has them
 
     @property
     def engine(self) -> Engine:
@@ -175,51 +320,105 @@ class BenchParameters(Strict):
     def machine(self) -> str:
         "What was measured on, for captions."
         e = self.engine
-        return f"{device_name(e.device)}, {e.precision}" + (f", {self.threads} thread{'s' if self.threads > 1 else ''}" if e.device.type == "cpu" else "") + f", torch {torch.__version__}"
+        return (
+            f"{device_name(e.device)}, {e.precision}"
+            + (
+                f", {self.threads} thread{'s' if self.threads > 1 else ''}"
+                if e.device.type == "cpu"
+                else ""
+            )
+            + f", torch {torch.__version__}"
+        )
+
 
 _P = TypeVar("_P", bound=Strict)
 
-def read_parameters(namespace: dict[str, Any],           # `globals()` of the notebook
-                    model: type[_P] = PaperParameters,    # its fields are the parameters that the notebook may have
-                    ) -> _P:                              # an instance of `model`
+
+def read_parameters(
+    namespace: dict[str, Any],  # `globals()` of the notebook
+    model: type[_P] = PaperParameters,  # its fields are the parameters that the notebook may have
+) -> _P:  # an instance of `model`
     "The validated parameters of a paper notebook; a `UserError` for an unknown name or a bad value, before any work."
     own = {k: namespace[k] for k in model.model_fields if k in namespace}
-    if len(namespace.get("In", [])) <= 5:                        # a fresh kernel: parameters, injected parameters, the installation, this cell
-        hidden = {"In", "Out", "get_ipython", "exit", "quit", "open", "display", "read_parameters", model.__name__}
-        unknown = [k for k, v in namespace.items() if not k.startswith("_") and k not in hidden | set(model.model_fields) and isinstance(v, str | int | float | list | tuple | dict | None)]
-        if unknown: raise UserError(f"unknown parameter {unknown[0]!r}; allowed: {', '.join(model.model_fields)}")
+    if (
+        len(namespace.get("In", [])) <= 5
+    ):  # a fresh kernel: parameters, injected parameters, the installation, this cell
+        hidden = {
+            "In",
+            "Out",
+            "get_ipython",
+            "exit",
+            "quit",
+            "open",
+            "display",
+            "read_parameters",
+            model.__name__,
+        }
+        unknown = [
+            k
+            for k, v in namespace.items()
+            if not k.startswith("_")
+            and k not in hidden | set(model.model_fields)
+            and isinstance(v, str | int | float | list | tuple | dict | None)
+        ]
+        if unknown:
+            raise UserError(
+                f"unknown parameter {unknown[0]!r}; allowed: {', '.join(model.model_fields)}"
+            )
     use_style()
     return model(**own)
 
 # %% ../nbs/13_figures.ipynb #9df88f23
 def _stamp(notebook: Path, scales: Iterable[str]) -> dict[str, Any]:
     cells = [c for c in json.loads(notebook.read_text())["cells"] if c["cell_type"] == "code"]
-    code = hashlib.sha256(json.dumps(["".join(c["source"]) for c in cells]).encode()).hexdigest()[:16]
+    code = hashlib.sha256(json.dumps(["".join(c["source"]) for c in cells]).encode()).hexdigest()[
+        :16
+    ]
     return dict(code=code, records={s: Store(s).digest() for s in sorted(scales)})
 
-def stamp(notebook: Path,                  # whose code was executed
-          scales: Iterable[str] = (),      # whose records it read
-          executed: Path | None = None,    # the copy that holds the outputs; None: the notebook itself
-          ) -> None:
+
+def stamp(
+    notebook: Path,  # whose code was executed
+    scales: Iterable[str] = (),  # whose records it read
+    executed: Path | None = None,  # the copy that holds the outputs; None: the notebook itself
+) -> None:
     "Note in the metadata of an executed notebook which code and which records its outputs come from."
     path = executed or notebook
     nb = json.loads(path.read_text())
     nb["metadata"]["stamp"] = _stamp(notebook, scales)
     write_atomic(path, json.dumps(nb, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 
-def is_fresh(notebook: Path,                 # whose code counts
-             executed: Path | None = None,   # the copy that holds the outputs; None: the notebook itself
-             ) -> bool:
+
+def is_fresh(
+    notebook: Path,  # whose code counts
+    executed: Path | None = None,  # the copy that holds the outputs; None: the notebook itself
+) -> bool:
     "Whether outputs come from the present code and records; a notebook that was never stamped is not fresh."
     found = json.loads((executed or notebook).read_text())["metadata"].get("stamp")
     return found is not None and found == _stamp(notebook, found["records"])
 
 # %% ../nbs/13_figures.ipynb #6d209f88
-NOTEBOOKS: dict[str, str] = {                                    # what `--only` calls them -> the notebook in nbs/paper
-    "fig1": "fig1_pitfalls", "fig2": "fig2_layerwise_srr", "tab2": "tab2_regularization", "tab3": "tab3_output_matrix", "tab1": "tab1_correlation", "audit": "audit_printed_tables", "claims": "claims", "init": "fig2_untrained", "mechanism": "regulariser_mechanism"}
+NOTEBOOKS: dict[str, str] = {  # what `--only` calls them -> the notebook in nbs/paper
+    "fig1": "fig1_pitfalls",
+    "fig2": "fig2_layerwise_srr",
+    "tab2": "tab2_regularization",
+    "tab3": "tab3_output_matrix",
+    "tab1": "tab1_correlation",
+    "audit": "audit_printed_tables",
+    "claims": "claims",
+    "init": "fig2_untrained",
+    "mechanism": "regulariser_mechanism",
+}
 
-BENCHES: dict[str, str] = {                                      # what `crate-nb bench` calls them -> the notebook in nbs/bench
-    "step": "training_step", "rates": "rates_and_probe", "augmentation": "augmentation", "runs": "whole_runs", "records": "records", "measures": "measures_cost", "sigma": "sigma_search"}
+BENCHES: dict[str, str] = {  # what `crate-nb bench` calls them -> the notebook in nbs/bench
+    "step": "training_step",
+    "rates": "rates_and_probe",
+    "augmentation": "augmentation",
+    "runs": "whole_runs",
+    "records": "records",
+    "measures": "measures_cost",
+    "sigma": "sigma_search",
+}
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -253,9 +452,20 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; ma
 """
 
 _MARKS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "≈", "not run": "–"}
-_TITLES = {"fig1": ("Pitfalls in the derivation (Figures 1 and 5)", "Figures 1, 5"), "fig2": ("Sparse rate reduction by layer (Figures 2 and 3)", "Figures 2, 3"),
-           "tab2": ("SRR as a regulariser (Tables 2 and 6)", "Tables 2, 6"), "tab3": ("The output matrix (Table 3)", "Table 3"),
-           "tab1": ("SRR as a predictor of generalisation (Tables 1, 4 and 5, Figures 4 and 6)", "Tables 1, 4, 5"), "audit": ("What the printed tables say about themselves", "Audit"), "claims": ("All checks", "All checks"), "init": ("Sparse rate reduction before training (Figure 2)", "Figure 2, untrained"), "mechanism": ("How the regulariser works (beyond the paper)", "The regulariser")}
+_TITLES = {
+    "fig1": ("Pitfalls in the derivation (Figures 1 and 5)", "Figures 1, 5"),
+    "fig2": ("Sparse rate reduction by layer (Figures 2 and 3)", "Figures 2, 3"),
+    "tab2": ("SRR as a regulariser (Tables 2 and 6)", "Tables 2, 6"),
+    "tab3": ("The output matrix (Table 3)", "Table 3"),
+    "tab1": (
+        "SRR as a predictor of generalisation (Tables 1, 4 and 5, Figures 4 and 6)",
+        "Tables 1, 4, 5",
+    ),
+    "audit": ("What the printed tables say about themselves", "Audit"),
+    "claims": ("All checks", "All checks"),
+    "init": ("Sparse rate reduction before training (Figure 2)", "Figure 2, untrained"),
+    "mechanism": ("How the regulariser works (beyond the paper)", "The regulariser"),
+}
 
 # %% ../nbs/13_figures.ipynb #d2bfefc9
 def _results(folder: Path) -> dict[str, list[dict]]:
@@ -264,36 +474,73 @@ def _results(folder: Path) -> dict[str, list[dict]]:
     for path in folder.glob("*.json"):
         r = json.loads(path.read_text())
         if r["kind"] == "figure":
-            png = (folder/f"{r['name']}.png").read_bytes()
-            r |= dict(png=base64.b64encode(png).decode(), width=round(Image.open(io.BytesIO(png)).width*0.55))
+            png = (folder / f"{r['name']}.png").read_bytes()
+            r |= dict(
+                png=base64.b64encode(png).decode(),
+                width=round(Image.open(io.BytesIO(png)).width * 0.55),
+            )
         found.setdefault(r["notebook"], []).append(r)
     return {k: sorted(v, key=lambda r: (r["index"], r["name"])) for k, v in found.items()}
+
 
 def _facts(records: list[Record]) -> list[tuple[str, str]]:
     "Where the numbers come from."
     p = pd.DataFrame([r.provenance for r in records])
     facts = [("crate_nb", __version__)]
-    if p.empty: return facts + [("records", "none")]
-    def names(column): return ", ".join(sorted(p[column].dropna().astype(str).unique()))
-    data = ", ".join(sorted({r.config.dataset for r in records}))
-    return [("data", data), ("records", f"{len(records)} trained models, {duration(p.seconds.sum())} of training in all"), ("device", names("device")), ("code", f"crate_nb {names('package')}, commit {names('commit')}; torch {names('torch')}"),
-            ("trained", " to ".join(sorted({p.utc.min()[:10], p.utc.max()[:10]})))]
+    if p.empty:
+        return facts + [("records", "none")]
 
-def write_report(scale: str,                 # a row of `runs.SCALES`
-                 ) -> Path:                  # figures/<scale>/report.html
+    def names(column):
+        return ", ".join(sorted(p[column].dropna().astype(str).unique()))
+
+    data = ", ".join(sorted({r.config.dataset for r in records}))
+    return [
+        ("data", data),
+        (
+            "records",
+            f"{len(records)} trained models, {duration(p.seconds.sum())} of training in all",
+        ),
+        ("device", names("device")),
+        ("code", f"crate_nb {names('package')}, commit {names('commit')}; torch {names('torch')}"),
+        ("trained", " to ".join(sorted({p.utc.min()[:10], p.utc.max()[:10]}))),
+    ]
+
+
+def write_report(
+    scale: str,  # a row of `runs.SCALES`
+) -> Path:  # figures/<scale>/report.html
     "Put every figure, table and verdict of a scale on one page."
     import jinja2, markupsafe
-    folder, records = home()/"figures"/scale, list(Store(scale))
+
+    folder, records = home() / "figures" / scale, list(Store(scale))
     labels = sorted({r.config.dataset for r in records}) or [dataset_label(scale)]
     claims = [(label, verdicts(scale, label).to_dict("records")) for label in labels]
     counts = pd.Series([r["verdict"] for _, rows in claims for r in rows]).value_counts()
     saved = _results(folder)
-    sections = [dict(id=key, title=_TITLES[key][0], short=_TITLES[key][1], notebook=NOTEBOOKS[key], results=saved[key]) for key in NOTEBOOKS if key in saved]
+    sections = [
+        dict(
+            id=key,
+            title=_TITLES[key][0],
+            short=_TITLES[key][1],
+            notebook=NOTEBOOKS[key],
+            results=saved[key],
+        )
+        for key in NOTEBOOKS
+        if key in saved
+    ]
     env = jinja2.Environment(autoescape=True)
-    env.filters["rc"] = lambda text: markupsafe.Markup(markupsafe.escape(text).replace("R^c", markupsafe.Markup("<i>R</i><sup>c</sup>")))
-    page = env.from_string(_PAGE).render(scale=scale, facts=_facts(records), claims=claims, sections=sections, marks=_MARKS,
-                                                                         tally=", ".join(f"{counts[v]} {v}" for v in _MARKS if v in counts) + ".")
-    return write_atomic(folder/"report.html", page)
+    env.filters["rc"] = lambda text: markupsafe.Markup(
+        markupsafe.escape(text).replace("R^c", markupsafe.Markup("<i>R</i><sup>c</sup>"))
+    )
+    page = env.from_string(_PAGE).render(
+        scale=scale,
+        facts=_facts(records),
+        claims=claims,
+        sections=sections,
+        marks=_MARKS,
+        tally=", ".join(f"{counts[v]} {v}" for v in _MARKS if v in counts) + ".",
+    )
+    return write_atomic(folder / "report.html", page)
 
 # %% ../nbs/13_figures.ipynb #bab95a24
 _FORM = """<!-- made by `crate-nb report` from records {{ digest }} -->
@@ -385,18 +632,52 @@ Each is `data/runs/{{ scale }}/<id>/record.json` (of untrained models: `data/run
 """
 
 # %% ../nbs/13_figures.ipynb #ac6cf55a
-_REDO = {"fig2-init": "init", "fig1": "fig1", "fig5": "fig1", "fig2": "fig2", "tab2": "tab2", "tab6": "tab2", "tab3": "tab3", "tab1": "tab1", "tab5": "tab1"}   # a claim's id, or the beginning of it -> what `--only` calls it
+_REDO = {
+    "fig2-init": "init",
+    "fig1": "fig1",
+    "fig5": "fig1",
+    "fig2": "fig2",
+    "tab2": "tab2",
+    "tab6": "tab2",
+    "tab3": "tab3",
+    "tab1": "tab1",
+    "tab5": "tab1",
+}  # a claim's id, or the beginning of it -> what `--only` calls it
+
 
 def _md(rows: Sequence[dict]) -> str:
-    return pd.DataFrame(rows).astype(str).map(lambda v: v.replace("|", "\\|")).to_markdown(index=False, disable_numparse=True) if rows else "None."
+    return (
+        pd.DataFrame(rows)
+        .astype(str)
+        .map(lambda v: v.replace("|", "\\|"))
+        .to_markdown(index=False, disable_numparse=True)
+        if rows
+        else "None."
+    )
+
 
 def _text(value: Any) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else " to ".join(map(_text, value)) if isinstance(value, tuple) and len(value) == 2 else ", ".join(map(_text, value)) if isinstance(value, tuple) else str(value)
+    return (
+        "none"
+        if value is None
+        else f"{value:g}"
+        if isinstance(value, float)
+        else " to ".join(map(_text, value))
+        if isinstance(value, tuple) and len(value) == 2
+        else ", ".join(map(_text, value))
+        if isinstance(value, tuple)
+        else str(value)
+    )
+
 
 def _values(configs: Sequence[RunConfig], field: str) -> str:
     "What a field is in some configurations."
-    def order(text): return (0, float(text), "") if re.fullmatch(r"[\d.e-]+", text) else (1, 0.0, text)
+
+    def order(text):
+        return (0, float(text), "") if re.fullmatch(r"[\d.e-]+", text) else (1, 0.0, text)
+
     return "; ".join(sorted({_text(getattr(c, field)) for c in configs}, key=order)) or "not run"
+
 
 def _claim_rows(evidence: Evidence) -> tuple[list[dict], dict[frozenset[str], str]]:
     "What the form says of each claim, and the sets of records behind them: ids -> name."
@@ -406,23 +687,83 @@ def _claim_rows(evidence: Evidence) -> tuple[list[dict], dict[frozenset[str], st
         checks = assess(c, evidence)
         here = main_rows(c, checks)
         used = frozenset(evidence.used if len(here) else ())
-        if used: sets.setdefault(used, f"S{len(sets) + 1}")
+        if used:
+            sets.setdefault(used, f"S{len(sets) + 1}")
         row = summary(c, checks)
-        shown = [{"check": r.check, "mean": f"{r.mean:+.4g}", "low": f"{r.low:+.4g}", "high": f"{r.high:+.4g}", "threshold": f"{r.threshold:g}", "n": r.n, "paper": "" if pd.isna(r.paper) else f"{r.paper:+.4g}"} for r in here.itertuples()]
-        traced = f"Records: set {sets[used]} ({len(used)})." if used else "No record: computed from the seeds of the toy experiment." if len(here) else "No record is there, or not all that it needs."
+        shown = [
+            {
+                "check": r.check,
+                "mean": f"{r.mean:+.4g}",
+                "low": f"{r.low:+.4g}",
+                "high": f"{r.high:+.4g}",
+                "threshold": f"{r.threshold:g}",
+                "n": r.n,
+                "paper": "" if pd.isna(r.paper) else f"{r.paper:+.4g}",
+            }
+            for r in here.itertuples()
+        ]
+        traced = (
+            f"Records: set {sets[used]} ({len(used)})."
+            if used
+            else "No record: computed from the seeds of the toy experiment."
+            if len(here)
+            else "No record is there, or not all that it needs."
+        )
         unit = f" ({c.unit})" if c.unit else ""
-        rows.append(dict(id=c.id, source=c.source, quote=c.quote, says=c.says, differs=c.differs, settle=row["settle"], verdict=row["verdict"], measured=row["measured"], n=row["n"] or "", paper=row["paper"], others=row["elsewhere"], toy=bool(len(here) and not used),
-                         checks=shown and f"eps {c.epses[0]:g}{unit}:\n\n" + _md(shown), traced=traced, set=sets.get(used, ""), redo=f"crate-nb reproduce --scale {c.scale or evidence.scale}" + (f" --dataset {evidence.dataset}" if evidence.dataset != dataset_label(evidence.scale) else "") + f" --only {_REDO.get(c.id) or _REDO[c.id.split('-')[0][:4]]}"))
+        rows.append(
+            dict(
+                id=c.id,
+                source=c.source,
+                quote=c.quote,
+                says=c.says,
+                differs=c.differs,
+                settle=row["settle"],
+                verdict=row["verdict"],
+                measured=row["measured"],
+                n=row["n"] or "",
+                paper=row["paper"],
+                others=row["elsewhere"],
+                toy=bool(len(here) and not used),
+                checks=shown and f"eps {c.epses[0]:g}{unit}:\n\n" + _md(shown),
+                traced=traced,
+                set=sets.get(used, ""),
+                redo=f"crate-nb reproduce --scale {c.scale or evidence.scale}"
+                + (
+                    f" --dataset {evidence.dataset}"
+                    if evidence.dataset != dataset_label(evidence.scale)
+                    else ""
+                )
+                + f" --only {_REDO.get(c.id) or _REDO[c.id.split('-')[0][:4]]}",
+            )
+        )
     return rows, sets
 
 
 def _compute(records: Sequence[Record], sets: dict[frozenset[str], str]) -> list[dict]:
     "Runs, hours and hardware, by set and in all."
+
     def row(name, rs):
         p = pd.DataFrame([r.provenance for r in rs])
-        def each(column): return "; ".join(map(str, p[column].dropna().unique()))
-        return {"records": name, "runs": len(rs), "epochs": sum(r.final["epochs"] for r in rs), "hours": f"{sum(r.seconds for r in rs)/3600:.2f}", "hardware": each("device"), "threads": each("threads"), "precision": each("dtype"), "torch": each("torch"), "until": max(p.utc)[:10]}
-    return [row(name, [r for r in records if r.id in ids]) for ids, name in sets.items()] + ([row("all", records)] if records else [])
+
+        def each(column):
+            return "; ".join(map(str, p[column].dropna().unique()))
+
+        return {
+            "records": name,
+            "runs": len(rs),
+            "epochs": sum(r.final["epochs"] for r in rs),
+            "hours": f"{sum(r.seconds for r in rs) / 3600:.2f}",
+            "hardware": each("device"),
+            "threads": each("threads"),
+            "precision": each("dtype"),
+            "torch": each("torch"),
+            "until": max(p.utc)[:10],
+        }
+
+    return [row(name, [r for r in records if r.id in ids]) for ids, name in sets.items()] + (
+        [row("all", records)] if records else []
+    )
+
 
 def _choices_of_measures() -> list[str]:
     "What the measures of Tables 1 and 5 leave open, and what is taken here."
@@ -435,6 +776,7 @@ def _choices_of_measures() -> list[str]:
         "weights of the norms: embedding, U, D, W and head, without biases, LayerNorm, positions and class token (chosen after the published code)",
     ]
 
+
 def _choices_of_the_toy() -> list[str]:
     "What the experiment of Figures 1 and 5 leaves open, and what is taken here."
     default = {k: p.default for k, p in inspect.signature(toy_trajectory).parameters.items()}
@@ -445,45 +787,162 @@ def _choices_of_the_toy() -> list[str]:
         "its tokens: Gaussian as drawn, as the text says; unit norm and other eps are rows beside the claim (chosen)",
     ]
 
+
 def _open_questions() -> list[str]:
     "What the text leaves open: settings, and what its tables say of themselves."
     rows = [f"`{f}`: {note} ({who})" for f, (who, note) in ORIGINS.items() if who != "paper"]
     rows += _choices_of_measures() + _choices_of_the_toy()
     for width, name in TABLES.items():
         found, cells = printed_audit(width)
-        rows.append(f"`data/paper/{name}.csv`: its decimals are those of {found['models']} models, of {found['of']} in the grid; {len(cells)} cells do not fit (" + ", ".join(f"{n} {k}" for k, n in cells.kind.value_counts().items()) + "), as `crate-nb reproduce --only audit` shows")
+        rows.append(
+            f"`data/paper/{name}.csv`: its decimals are those of {found['models']} models, of {found['of']} in the grid; {len(cells)} cells do not fit ("
+            + ", ".join(f"{n} {k}" for k, n in cells.kind.value_counts().items())
+            + "), as `crate-nb reproduce --only audit` shows"
+        )
     return rows
 
 # %% ../nbs/13_figures.ipynb #ba771a2c
-def write_reproducibility(scale: str,                 # a row of `runs.SCALES`
-                          dataset: str | None = None,  # a data set's name or folder, or a label that records carry; None: that of the scale
-                          ) -> Path:                  # figures/<scale>/reproducibility.md, with the data set's label unless it is the scale's own
+def write_reproducibility(
+    scale: str,  # a row of `runs.SCALES`
+    dataset: str
+    | None = None,  # a data set's name or folder, or a label that records carry; None: that of the scale
+) -> (
+    Path
+):  # figures/<scale>/reproducibility.md, with the data set's label unless it is the scale's own
     "Write the reproducibility report of a scale and a data set, from records and claims alone."
     import jinja2
+
     evidence = Evidence(scale, dataset)
     claims, sets = _claim_rows(evidence)
     ids = set().union(*sets) if sets else set()
     scales = dict.fromkeys([scale, *(c.scale for c in CLAIMS.values() if c.scale)])
-    kept = {r.id: (s, r) for s in scales for r in Store(s) if r.id in ids}   # a claim may read another scale's records
+    kept = {
+        r.id: (s, r) for s in scales for r in Store(s) if r.id in ids
+    }  # a claim may read another scale's records
     records = [r for _, r in kept.values()]
-    study = {c.but(seed=0) for c in plan("tab1", scale, evidence.dataset)} if scale in CORRELATION else set()
+    study = (
+        {c.but(seed=0) for c in plan("tab1", scale, evidence.dataset)}
+        if scale in CORRELATION
+        else set()
+    )
     trained = [r.config for r in records if r.config.epochs]
-    groups = {"Table 3 and its like": [c for c in trained if c.but(seed=0) not in study], "the study": [c for c in trained if c.but(seed=0) in study]}
+    groups = {
+        "Table 3 and its like": [c for c in trained if c.but(seed=0) not in study],
+        "the study": [c for c in trained if c.but(seed=0) in study],
+    }
     paper, studied = scale_config("paper"), plan("tab1", "paper")
-    settings = [{"field": f"`{f}`", **{g: _values(cs, f) for g, cs in groups.items()}, "scale paper": _values([paper], f), "scale paper, the study": _values(studied, f),
-                 "who says so": f"**{who}**" if who == "chosen" else f"*{who}*" if who != "paper" else who, "note": note} for f, (who, note) in ORIGINS.items()]
-    asked = {"variant", "srr_layer", "seed"}                     # what an experiment varies by intent
+    settings = [
+        {
+            "field": f"`{f}`",
+            **{g: _values(cs, f) for g, cs in groups.items()},
+            "scale paper": _values([paper], f),
+            "scale paper, the study": _values(studied, f),
+            "who says so": f"**{who}**"
+            if who == "chosen"
+            else f"*{who}*"
+            if who != "paper"
+            else who,
+            "note": note,
+        }
+        for f, (who, note) in ORIGINS.items()
+    ]
+    asked = {"variant", "srr_layer", "seed"}  # what an experiment varies by intent
     main = groups["Table 3 and its like"]
-    differs = [{"field": f"`{f}`", "here": _values(main, f), "the paper's scale": _values([paper], f), "why": ORIGINS[f][1]} for f in ORIGINS if main and f not in asked and _values(main, f) != _values([paper], f)]
+    differs = [
+        {
+            "field": f"`{f}`",
+            "here": _values(main, f),
+            "the paper's scale": _values([paper], f),
+            "why": ORIGINS[f][1],
+        }
+        for f in ORIGINS
+        if main and f not in asked and _values(main, f) != _values([paper], f)
+    ]
     counts = pd.Series([c["verdict"] for c in claims]).value_counts()
     chips = "; ".join(sorted({r.provenance["device"] for r in records}))
-    data = [f"`{label}`: {_values([r.config for r in rs], 'train_size')} training and {_values([r.config for r in rs], 'test_size')} test images (none: all), SRR by layer over {_values([r.config for r in rs], 'probe_size')} training images, digest {', '.join(sorted({r.provenance.get('data_digest', '?') for r in rs}))}" for label, rs in [(evidence.dataset, records)] if rs] or ["no record"]
-    table = [{"id": f"[{r.id}](../../data/runs/{kept[r.id][0]}/{r.id}/record.json)", "sets": " ".join(n for ids, n in sets.items() if r.id in ids), "variant": r.config.variant, "training": training_name(r.config), "width": r.config.dim, "batch": r.config.batch_size, "lr": f"{r.config.lr:g}", "dropout": f"{r.config.dropout:g}",
-              "seed": r.config.seed, "epochs": r.final["epochs"], "test accuracy (%)": f"{r.final['test_accuracy']:.2f}", "training loss (nats)": f"{r.final['train_loss']:.4f}", "test loss (nats)": f"{r.final['test_loss']:.4f}", "SRR measure": f"{r.measures['values']['SRR']:.1f}" if r.measures and r.measures["values"].get("SRR") is not None else "", "hours": f"{r.seconds/3600:.3f}"} for r in records]
-    models = [{"model": v.paper, "output map": ("minus " if v.sign < 0 else "") + v.output, "trained parameters": "; ".join(sorted({f"{r.final['parameters']:,}" for r in records if r.config.variant == name})) or "not run"} for name, v in VARIANTS.items() if v.paper]
-    text = jinja2.Environment(trim_blocks=True).from_string(_FORM).render(
-        scale=scale, label=evidence.dataset, version=__version__, digest=evidence.store.digest(), records=records, claims=claims, ids=", ".join(f"`{c['id']}`" for c in claims), hours=duration(sum(r.seconds for r in records)) if records else "", chips=chips,
-        tally=", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts), trained=len(trained), toys=sum(c["toy"] for c in claims), variants=_md(models), data=data, settings=_md(settings), compute=_md(_compute(records, sets)),
-        results=_md([{"claim": f"[{c['id']}](#{c['id']}-{c['verdict'].replace(' ', '-')})", "verdict": f"**{c['verdict']}**", "measured": c["measured"], "n": c["n"], "paper": c["paper"], "records": c["set"]} for c in claims]),
-        differs=_md(differs), against="; ".join(f"`{c['id']}` ({c['verdict']}: {c['measured']})" for c in claims if c["verdict"] == "contradicted") or "none", opens=_open_questions(), table=_md(table))
-    return write_atomic(home()/"figures"/scale/f"{stem('reproducibility', scale, evidence.dataset)}.md", text)
+    data = [
+        f"`{label}`: {_values([r.config for r in rs], 'train_size')} training and {_values([r.config for r in rs], 'test_size')} test images (none: all), SRR by layer over {_values([r.config for r in rs], 'probe_size')} training images, digest {', '.join(sorted({r.provenance.get('data_digest', '?') for r in rs}))}"
+        for label, rs in [(evidence.dataset, records)]
+        if rs
+    ] or ["no record"]
+    table = [
+        {
+            "id": f"[{r.id}](../../data/runs/{kept[r.id][0]}/{r.id}/record.json)",
+            "sets": " ".join(n for ids, n in sets.items() if r.id in ids),
+            "variant": r.config.variant,
+            "training": training_name(r.config),
+            "width": r.config.dim,
+            "batch": r.config.batch_size,
+            "lr": f"{r.config.lr:g}",
+            "dropout": f"{r.config.dropout:g}",
+            "seed": r.config.seed,
+            "epochs": r.final["epochs"],
+            "test accuracy (%)": f"{r.final['test_accuracy']:.2f}",
+            "training loss (nats)": f"{r.final['train_loss']:.4f}",
+            "test loss (nats)": f"{r.final['test_loss']:.4f}",
+            "SRR measure": f"{r.measures['values']['SRR']:.1f}"
+            if r.measures and r.measures["values"].get("SRR") is not None
+            else "",
+            "hours": f"{r.seconds / 3600:.3f}",
+        }
+        for r in records
+    ]
+    models = [
+        {
+            "model": v.paper,
+            "output map": ("minus " if v.sign < 0 else "") + v.output,
+            "trained parameters": "; ".join(
+                sorted({f"{r.final['parameters']:,}" for r in records if r.config.variant == name})
+            )
+            or "not run",
+        }
+        for name, v in VARIANTS.items()
+        if v.paper
+    ]
+    text = (
+        jinja2.Environment(trim_blocks=True)
+        .from_string(_FORM)
+        .render(
+            scale=scale,
+            label=evidence.dataset,
+            version=__version__,
+            digest=evidence.store.digest(),
+            records=records,
+            claims=claims,
+            ids=", ".join(f"`{c['id']}`" for c in claims),
+            hours=duration(sum(r.seconds for r in records)) if records else "",
+            chips=chips,
+            tally=", ".join(f"{counts[v]} {v}" for v in VERDICTS if v in counts),
+            trained=len(trained),
+            toys=sum(c["toy"] for c in claims),
+            variants=_md(models),
+            data=data,
+            settings=_md(settings),
+            compute=_md(_compute(records, sets)),
+            results=_md(
+                [
+                    {
+                        "claim": f"[{c['id']}](#{c['id']}-{c['verdict'].replace(' ', '-')})",
+                        "verdict": f"**{c['verdict']}**",
+                        "measured": c["measured"],
+                        "n": c["n"],
+                        "paper": c["paper"],
+                        "records": c["set"],
+                    }
+                    for c in claims
+                ]
+            ),
+            differs=_md(differs),
+            against="; ".join(
+                f"`{c['id']}` ({c['verdict']}: {c['measured']})"
+                for c in claims
+                if c["verdict"] == "contradicted"
+            )
+            or "none",
+            opens=_open_questions(),
+            table=_md(table),
+        )
+    )
+    return write_atomic(
+        home() / "figures" / scale / f"{stem('reproducibility', scale, evidence.dataset)}.md", text
+    )

@@ -27,138 +27,200 @@ from .srr import SPARSITY, TERMS, layerwise_srr
 from .data import normalise
 from .augment import resize
 from .runs import Positive, Record, RunConfig, Store, Strict
-from .training import Paused, build_model, check_same_images, data_for, is_late, train, trained_model
+from crate_nb.training import (
+    Paused,
+    build_model,
+    check_same_images,
+    data_for,
+    is_late,
+    train,
+    trained_model,
+)
 
 # %% ../nbs/09_measures.ipynb #ad0a555b
-def weight_matrices(model: nn.Module,  # any
-                    ) -> dict[str, Tensor]:  # detached, in the model's order
+def weight_matrices(
+    model: nn.Module,  # any
+) -> dict[str, Tensor]:  # detached, in the model's order
     "The trained matrices W_1, ..., W_n of a model by name: every parameter with two axes; for a `CRATE` embedding, U, D, W and head."
     return {n: p.detach() for n, p in model.named_parameters() if p.ndim == 2 and p.requires_grad}
 
 # %% ../nbs/09_measures.ipynb #3fe0669a
-def spectral_norm(w: Tensor,                # a matrix
-                  method: str = "svd",      # svd, or power (iteration)
-                  steps: int = 1000,        # of power iteration
-                  ) -> float:               # computed in float64
+def spectral_norm(
+    w: Tensor,  # a matrix
+    method: str = "svd",  # svd, or power (iteration)
+    steps: int = 1000,  # of power iteration
+) -> float:  # computed in float64
     "The largest singular value of `w`; a `UserError` for another method."
     w = w.double()
-    if check_choice("method", method, ["svd", "power"]) == "svd": return float(torch.linalg.matrix_norm(w, 2))
+    if check_choice("method", method, ["svd", "power"]) == "svd":
+        return float(torch.linalg.matrix_norm(w, 2))
     v = torch.randn(w.shape[1], generator=generator("power"), dtype=w.dtype).to(w.device)
-    for _ in range(steps): v = F.normalize(w.mT @ (w @ v), dim=0)
+    for _ in range(steps):
+        v = F.normalize(w.mT @ (w @ v), dim=0)
     return float((w @ v).norm())
 
 # %% ../nbs/09_measures.ipynb #c6c5fbce
 def _output_matrix(layer: nn.Module) -> Tensor:  # (K p, d), applied from the right
     "The output map of a layer as a matrix."
     u, dim = pack(layer.u), layer.U.shape[1]
-    return {"subspace": u.mT, "transpose": u, "identity": torch.eye(dim, device=u.device)}.get(layer.variant.output, layer.weight.mT if layer.weight is not None else None)
+    return {"subspace": u.mT, "transpose": u, "identity": torch.eye(dim, device=u.device)}.get(
+        layer.variant.output, layer.weight.mT if layer.weight is not None else None
+    )
+
 
 @torch.no_grad()
-def path_norm(model: CRATE,  # its weights alone; LayerNorm, biases, positions and class token have no part
-              ) -> float:
+def path_norm(
+    model: CRATE,  # its weights alone; LayerNorm, biases, positions and class token have no part
+) -> float:
     "The sum over all paths of the product of squared weights (eq. 44); `squared_parameters` gives that of the published code."
-    v = model.embed[1].weight.double().square().sum(1)           # (d,)
+    v = model.embed[1].weight.double().square().sum(1)  # (d,)
     for layer in model.layers:
         u, o, D = (t.double() for t in (pack(layer.u), _output_matrix(layer), layer.D))
         v = v + v @ u.square() @ o.square()
-        v = v @ (torch.eye(len(D), dtype=D.dtype, device=D.device) + layer.eta*(D - D.mT @ D)).square()
+        v = (
+            v
+            @ (
+                torch.eye(len(D), dtype=D.dtype, device=D.device) + layer.eta * (D - D.mT @ D)
+            ).square()
+        )
     return float(v @ model.head[1].weight.double().square().sum(0))
 
 # %% ../nbs/09_measures.ipynb #d56cdddb
-def margin(logits: Tensor,  # (m, classes)
-           y: Tensor,       # labels (m,)
-           ) -> float:      # a difference of logits; a model where it is not positive has none
+def margin(
+    logits: Tensor,  # (m, classes)
+    y: Tensor,  # labels (m,)
+) -> float:  # a difference of logits; a model where it is not positive has none
     "The 10th percentile of the margins."
     own = logits.gather(1, y[:, None])[:, 0]
     other = logits.scatter(1, y[:, None], -math.inf).amax(1)
     return float((own - other).double().quantile(0.1))
 
 # %% ../nbs/09_measures.ipynb #09b00005
-def fit_temperature(logits: Tensor,  # (m, classes)
-                    y: Tensor,       # labels (m,)
-                    ) -> float:      # between 0.01 and 100
+def fit_temperature(
+    logits: Tensor,  # (m, classes)
+    y: Tensor,  # labels (m,)
+) -> float:  # between 0.01 and 100
     "The temperature T for which softmax(logits / T) has the least cross-entropy."
-    def loss(log_t): return float(F.cross_entropy(logits.double()/math.exp(log_t), y))
-    return math.exp(optimize.minimize_scalar(loss, bounds=(math.log(0.01), math.log(100)), method="bounded", options=dict(xatol=1e-4)).x)
+
+    def loss(log_t):
+        return float(F.cross_entropy(logits.double() / math.exp(log_t), y))
+
+    return math.exp(
+        optimize.minimize_scalar(
+            loss, bounds=(math.log(0.01), math.log(100)), method="bounded", options=dict(xatol=1e-4)
+        ).x
+    )
 
 # %% ../nbs/09_measures.ipynb #d8cf1dda
-def trained_parameters(model: nn.Module,  # any
-                       ) -> list[nn.Parameter]:  # in the model's order
+def trained_parameters(
+    model: nn.Module,  # any
+) -> list[nn.Parameter]:  # in the model's order
     "The parameters that have a gradient: of LayerNorm, biases, positions and class token too."
     return [p for p in model.parameters() if p.requires_grad]
 
-def noise(model: nn.Module,    # tells shapes and devices
-          seed: int,           # of the noise, apart from the run's
-          draw: int,           # its number, from 0
-          ) -> list[Tensor]:   # one for each of `trained_parameters`
+
+def noise(
+    model: nn.Module,  # tells shapes and devices
+    seed: int,  # of the noise, apart from the run's
+    draw: int,  # its number, from 0
+) -> list[Tensor]:  # one for each of `trained_parameters`
     "Standard normal noise for every trained parameter, the same for the same seed and draw."
     g = generator("flatness", seed, draw)
     return [torch.randn(p.shape, generator=g).to(p.device) for p in trained_parameters(model)]
 
+
 @contextmanager
-def perturbed(model: nn.Module,         # changed in place inside the context
-              noise: Sequence[Tensor],  # one for each of `trained_parameters`
-              sigma: float,             # standard deviation, where the noise is standard normal
-              ) -> Iterator[nn.Module]:
+def perturbed(
+    model: nn.Module,  # changed in place inside the context
+    noise: Sequence[Tensor],  # one for each of `trained_parameters`
+    sigma: float,  # standard deviation, where the noise is standard normal
+) -> Iterator[nn.Module]:
     "`model` with `sigma` times `noise` added to its trained parameters, exactly as before afterwards."
     parameters = trained_parameters(model)
     with torch.no_grad():
         before = [p.clone() for p in parameters]
-        for p, n in zip(parameters, noise): p.add_(n, alpha=sigma)
-        try: yield model
+        for p, n in zip(parameters, noise):
+            p.add_(n, alpha=sigma)
+        try:
+            yield model
         finally:
-            for p, b in zip(parameters, before): p.copy_(b)
+            for p, b in zip(parameters, before):
+                p.copy_(b)
 
 # %% ../nbs/09_measures.ipynb #f72947c5
 class AccuracyDrop:
     "How much accuracy a model loses to noise, and how many forward passes over the data that took."
-    def __init__(self, model: nn.Module,                          # images -> logits (B, classes)
-                 batches: Sequence[tuple[Tensor, Tensor]],        # standardised images and labels
-                 draws: int = 10,                                 # of the noise, the same for every sigma
-                 seed: int = 0):                                  # of the noise, apart from the run's
-        self.model, self.batches, self.draws, self.seed, self.passes = model, batches, draws, seed, 0.0
-        self.noise = [None]*draws                                # kept: drawing takes longer than a small model's forward pass
+
+    def __init__(
+        self,
+        model: nn.Module,  # images -> logits (B, classes)
+        batches: Sequence[tuple[Tensor, Tensor]],  # standardised images and labels
+        draws: int = 10,  # of the noise, the same for every sigma
+        seed: int = 0,
+    ):  # of the noise, apart from the run's
+        self.model, self.batches, self.draws, self.seed, self.passes = (
+            model,
+            batches,
+            draws,
+            seed,
+            0.0,
+        )
+        self.noise = [None] * draws  # kept: drawing takes longer than a small model's forward pass
         self.images = sum(len(y) for _, y in batches)
-        self.full: dict[int | None, float] = {}                  # accuracy without noise
+        self.full: dict[int | None, float] = {}  # accuracy without noise
 
     @torch.no_grad()
-    def accuracy(self, first: int | None = None,  # at most so many images, of the first batch; None: all of all batches
-                 ) -> float:  # share of right answers, among the first images of the first batch or all
+    def accuracy(
+        self,
+        first: int
+        | None = None,  # at most so many images, of the first batch; None: all of all batches
+    ) -> float:  # share of right answers, among the first images of the first batch or all
         "The accuracy of the model with the weights that it has now; adds to `passes`."
         right = n = 0
-        for x, y in ((x[:first], y[:first]) for x, y in (self.batches if first is None else [self.batches[0]])):
+        for x, y in (
+            (x[:first], y[:first])
+            for x, y in (self.batches if first is None else [self.batches[0]])
+        ):
             right, n = right + (self.model(x).argmax(1) == y).sum(), n + len(y)
-        self.passes += n/self.images
-        return float(right)/n
+        self.passes += n / self.images
+        return float(right) / n
 
-    def __call__(self, sigma: float,          # standard deviation of the noise
-                 draws: int | None = None,    # at most those of the object; None: all
-                 first: int | None = None,    # as for `accuracy`
-                 fresh: int = 0,              # 0: the draws that are kept; k: the k-th other set
-                 ) -> float:                  # share of right answers lost; negative if noise helps
+    def __call__(
+        self,
+        sigma: float,  # standard deviation of the noise
+        draws: int | None = None,  # at most those of the object; None: all
+        first: int | None = None,  # as for `accuracy`
+        fresh: int = 0,  # 0: the draws that are kept; k: the k-th other set
+    ) -> float:  # share of right answers lost; negative if noise helps
         "The mean drop over `draws` (default: all), the same draws for every sigma unless `fresh` names others."
-        if first not in self.full: self.full[first] = self.accuracy(first)
+        if first not in self.full:
+            self.full[first] = self.accuracy(first)
         found = []
         for i in range(draws or self.draws):
-            if fresh: e = noise(self.model, self.seed, fresh*self.draws + i)
-            else: e = self.noise[i] = self.noise[i] or noise(self.model, self.seed, i)
-            with perturbed(self.model, e, sigma): found.append(self.accuracy(first))
-        return self.full[first] - sum(found)/len(found)
+            if fresh:
+                e = noise(self.model, self.seed, fresh * self.draws + i)
+            else:
+                e = self.noise[i] = self.noise[i] or noise(self.model, self.seed, i)
+            with perturbed(self.model, e, sigma):
+                found.append(self.accuracy(first))
+        return self.full[first] - sum(found) / len(found)
 
 # %% ../nbs/09_measures.ipynb #8c834e11
-def bisect_sigma(drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh=step)
-                 target: float = 0.1,         # the drop that is sought, a share of all images
-                 tolerance: float = 0.01,     # stop when the drop is this close to the target
-                 steps: int = 15,             # at most
-                 upper: float = 2.0,          # where the interval ends
-                 fresh: bool = True,          # new noise at each step, as published
-                 ) -> float:                  # the last sigma that was tried
+def bisect_sigma(
+    drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh=step)
+    target: float = 0.1,  # the drop that is sought, a share of all images
+    tolerance: float = 0.01,  # stop when the drop is this close to the target
+    steps: int = 15,  # at most
+    upper: float = 2.0,  # where the interval ends
+    fresh: bool = True,  # new noise at each step, as published
+) -> float:  # the last sigma that was tried
     "Bisection of [0, `upper`], as the published code does it."
     low, high = 0.0, upper
     for step in range(steps):
-        sigma = (low + high)/2
+        sigma = (low + high) / 2
         found = drop(sigma, fresh=step) if fresh else drop(sigma)
-        if abs(found - target) < tolerance: break
+        if abs(found - target) < tolerance:
+            break
         low, high = (low, sigma) if found > target else (sigma, high)
     return sigma
 
@@ -166,69 +228,110 @@ def bisect_sigma(drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh
 def _begin(drop, target: float, low: float, high: float, steps: int = 6) -> float:
     "Bisection of [low, high] on a logarithmic scale."
     for _ in range(steps):
-        middle = math.sqrt(low*high)
+        middle = math.sqrt(low * high)
         low, high = (low, middle) if drop(middle) > target else (middle, high)
-    return math.sqrt(low*high)
+    return math.sqrt(low * high)
 
-def _secant(f, x: float, slope: float, tol: float, low: float, high: float) -> tuple[float, float] | None:  # root and slope there; None if there is none in [low, high], or it was not found
+
+def _secant(
+    f, x: float, slope: float, tol: float, low: float, high: float
+) -> (
+    tuple[float, float] | None
+):  # root and slope there; None if there is none in [low, high], or it was not found
     "The root of a rising function by the secant rule, kept between points where it was negative and positive."
     a, b, last = -math.inf, math.inf, None
     for _ in range(30):
         y = f(x)
-        if y < 0: a = max(a, x)
-        else: b = min(b, x)
-        if a >= high or b <= low: return None
-        if last and abs(x - last[0]) > 0.02: slope = max((y - last[1])/(x - last[0]), slope/4)   # closer points tell more of the steps of an accuracy than of its slope
-        last, step = (x, y), max(-0.7, min(0.7, y/slope))
-        if abs(step) < tol: return x - step, slope
+        if y < 0:
+            a = max(a, x)
+        else:
+            b = min(b, x)
+        if a >= high or b <= low:
+            return None
+        if last and abs(x - last[0]) > 0.02:
+            slope = max(
+                (y - last[1]) / (x - last[0]), slope / 4
+            )  # closer points tell more of the steps of an accuracy than of its slope
+        last, step = (x, y), max(-0.7, min(0.7, y / slope))
+        if abs(step) < tol:
+            return x - step, slope
         x = min(max(x - step, low), high)
-        if not a < x < b: x = (a + b)/2
+        if not a < x < b:
+            x = (a + b) / 2
     return None
 
-def find_sigma(drop: AccuracyDrop,           # of the model, on its data
-               target: float = 0.1,          # the drop that is sought, a share of all images
-               rtol: float = 0.01,           # of sigma
-               low: float = 1e-4,            # the least sigma that is tried, above 0
-               high: float = 2.0,            # the greatest
-               ) -> float | None:
+
+def find_sigma(
+    drop: AccuracyDrop,  # of the model, on its data
+    target: float = 0.1,  # the drop that is sought, a share of all images
+    rtol: float = 0.01,  # of sigma
+    low: float = 1e-4,  # the least sigma that is tried, above 0
+    high: float = 2.0,  # the greatest
+) -> float | None:
     "The standard deviation of noise that costs `target` of accuracy on average; None if none in [`low`, `high`] does."
-    some = max(50, drop.images//10)
-    found = math.log(_begin(lambda s: drop(s, draws=1, first=some), target, low, high)), target   # the drop grows about like sigma there
+    some = max(50, drop.images // 10)
+    found = (
+        math.log(_begin(lambda s: drop(s, draws=1, first=some), target, low, high)),
+        target,
+    )  # the drop grows about like sigma there
     for first, tol in ((some, 0.05), (None, rtol)):
-        found = _secant(lambda x: drop(math.exp(x), first=first) - target, *found, tol, math.log(low), math.log(high))
-        if found is None: return None
+        found = _secant(
+            lambda x: drop(math.exp(x), first=first) - target,
+            *found,
+            tol,
+            math.log(low),
+            math.log(high),
+        )
+        if found is None:
+            return None
     return math.exp(found[0])
 
 # %% ../nbs/09_measures.ipynb #8ce4ca6e
 class MeasureSettings(Strict):
     "What the measures leave open; the study has the defaults."
-    images: Positive = 5000                                      # how many training images the search for sigma looks at, at most
-    srr_images: Positive = 500                                   # how many SRR looks at, at most: a mean, which needs fewer
-    draws: Positive = 10                                         # of the noise
-    seed: pydantic.NonNegativeInt = 0                            # of the noise
-    layernorm: Literal["kept", "removed"] = "kept"               # where the model's answers are looked at: margin, flatness
-    srr_layernorm: Literal["kept", "removed"] = "removed"        # of the SRR measure; the record keeps its terms both ways
-    convention: Literal["deviation", "published"] = "deviation"  # sigma is the standard deviation of the noise, or its square root as in the published code
-    eps: tuple[pydantic.PositiveFloat, ...] = pydantic.Field((0.5, 0.1, 1.0), min_length=1)   # of SRR: the first is that of the measure, the others are kept for comparison
-    lam: pydantic.NonNegativeFloat = 0.1                         # of SRR
+
+    images: Positive = 5000  # how many training images the search for sigma looks at, at most
+    srr_images: Positive = 500  # how many SRR looks at, at most: a mean, which needs fewer
+    draws: Positive = 10  # of the noise
+    seed: pydantic.NonNegativeInt = 0  # of the noise
+    layernorm: Literal["kept", "removed"] = (
+        "kept"  # where the model's answers are looked at: margin, flatness
+    )
+    srr_layernorm: Literal["kept", "removed"] = (
+        "removed"  # of the SRR measure; the record keeps its terms both ways
+    )
+    convention: Literal["deviation", "published"] = (
+        "deviation"  # sigma is the standard deviation of the noise, or its square root as in the published code
+    )
+    eps: tuple[pydantic.PositiveFloat, ...] = pydantic.Field(
+        (0.5, 0.1, 1.0), min_length=1
+    )  # of SRR: the first is that of the measure, the others are kept for comparison
+    lam: pydantic.NonNegativeFloat = 0.1  # of SRR
 
 # %% ../nbs/09_measures.ipynb #3a2e94b0
 @dataclass
 class Subject:
     "A trained model, its initial weights, its training images, and what measures need of them."
-    model: nn.Module                         # with its trained weights
-    initial: nn.Module                       # the same model before training
-    x: Tensor                                # training images, uint8 (m, C, H, W)
-    y: Tensor                                # labels (m,)
-    settings: MeasureSettings = MeasureSettings()  # what the measures leave open
-    test: tuple[Tensor, Tensor] | None = None      # test images and labels, for what stands beside the measures
 
-    def batches(self, n: int | None = None,  # the first n images; None: all
-                size: int = 250,             # images of a batch
-                ) -> "_Batches":             # a sequence of (images, labels), each made when it is asked for
+    model: nn.Module  # with its trained weights
+    initial: nn.Module  # the same model before training
+    x: Tensor  # training images, uint8 (m, C, H, W)
+    y: Tensor  # labels (m,)
+    settings: MeasureSettings = MeasureSettings()  # what the measures leave open
+    test: tuple[Tensor, Tensor] | None = (
+        None  # test images and labels, for what stands beside the measures
+    )
+
+    def batches(
+        self,
+        n: int | None = None,  # the first n images; None: all
+        size: int = 250,  # images of a batch
+    ) -> "_Batches":  # a sequence of (images, labels), each made when it is asked for
         "Standardised images and labels; default: all."
         return _Batches(self, n or len(self.x), size)
-    def _as(self, layernorm: str): return without_layernorm(self.model) if layernorm == "removed" else nullcontext()
+
+    def _as(self, layernorm: str):
+        return without_layernorm(self.model) if layernorm == "removed" else nullcontext()
 
     @torch.no_grad()
     def logits(self) -> Tensor:  # (m, classes)
@@ -239,146 +342,273 @@ class Subject:
     def weights(self) -> list[Tensor]:
         "The trained matrices W_1, ..., W_n."
         return list(weight_matrices(self.model).values())
+
     @cached_property
     def distances(self) -> list[Tensor]:
         "W_i - W_i^0: what training added to each matrix."
         return [w - w0 for w, w0 in zip(self.weights, weight_matrices(self.initial).values())]
+
     @cached_property
     def fro2(self) -> Tensor:  # (n,) float64
         "||W_i||_F^2."
         return _stack(w.double().square().sum() for w in self.weights)
+
     @cached_property
     def spec2(self) -> Tensor:  # (n,) float64
         "||W_i||_2^2."
-        return _stack(spectral_norm(w)**2 for w in self.weights)
+        return _stack(spectral_norm(w) ** 2 for w in self.weights)
+
     @cached_property
     def distance_fro2(self) -> Tensor:  # (n,) float64
         "||W_i - W_i^0||_F^2."
         return _stack(w.double().square().sum() for w in self.distances)
+
     @cached_property
     def distance_spec2(self) -> Tensor:  # (n,) float64
         "||W_i - W_i^0||_2^2."
-        return _stack(spectral_norm(w)**2 for w in self.distances)
+        return _stack(spectral_norm(w) ** 2 for w in self.distances)
 
     @cached_property
     def margin(self) -> float:  # nan if it is not positive
         "gamma: the 10th percentile of the margins of all training images."
-        with self._as(self.settings.layernorm): logits = self.logits()
+        with self._as(self.settings.layernorm):
+            logits = self.logits()
         found = margin(logits, self.y)
         return found if found > 0 else math.nan
+
     @cached_property
     def sigma(self) -> float:  # nan if no sigma does it
         "sigma: the noise that costs 0.1 of accuracy on the first `settings.images` training images; the square root of it under the published convention."
         c = self.settings
-        with self._as(c.layernorm): found = find_sigma(AccuracyDrop(self.model, self.batches(c.images), c.draws, c.seed)) or math.nan
+        with self._as(c.layernorm):
+            found = (
+                find_sigma(AccuracyDrop(self.model, self.batches(c.images), c.draws, c.seed))
+                or math.nan
+            )
         return math.sqrt(found) if c.convention == "published" else found
+
     @cached_property
-    def srr(self) -> pd.DataFrame:  # one row per LayerNorm kept or removed, eps and layer; nan if the tokens are not finite
+    def srr(
+        self,
+    ) -> (
+        pd.DataFrame
+    ):  # one row per LayerNorm kept or removed, eps and layer; nan if the tokens are not finite
         "Layer-wise SRR and its terms on the first `settings.srr_images` training images."
-        return pd.concat([self._srr(layernorm) for layernorm in ("removed", "kept")], ignore_index=True)
+        return pd.concat(
+            [self._srr(layernorm) for layernorm in ("removed", "kept")], ignore_index=True
+        )
+
     def _srr(self, layernorm: str) -> pd.DataFrame:
         c = self.settings
         with self._as(layernorm):
-            try: frame = layerwise_srr(self.model, self.batches(c.srr_images, 100), c.eps, c.lam)
-            except UserError: frame = pd.DataFrame([(e, l + 1) for e in c.eps for l in range(len(self.model.layers))], columns=["eps", "layer"]).assign(**dict.fromkeys(TERMS, math.nan))
+            try:
+                frame = layerwise_srr(self.model, self.batches(c.srr_images, 100), c.eps, c.lam)
+            except UserError:
+                frame = pd.DataFrame(
+                    [(e, l + 1) for e in c.eps for l in range(len(self.model.layers))],
+                    columns=["eps", "layer"],
+                ).assign(**dict.fromkeys(TERMS, math.nan))
         return frame.assign(layernorm=layernorm)
 
 # %% ../nbs/09_measures.ipynb #dae51605
-def _stack(values) -> Tensor: return torch.tensor([float(v) for v in values], dtype=torch.float64)
+def _stack(values) -> Tensor:
+    return torch.tensor([float(v) for v in values], dtype=torch.float64)
+
 
 class _Batches(Sequence):
     "Batches made when they are asked for: a data set of large images need not fit in memory."
+
     def __init__(self, subject: Subject, n: int, size: int):
-        self.x, self.y, self.side = subject.x[:n].split(size), subject.y[:n].split(size), getattr(subject.model, "config", {}).get("image_size")
-    def __len__(self): return len(self.x)
-    def __getitem__(self, i): return normalise(resize(self.x[i], self.side) if self.side else self.x[i]), self.y[i]
+        self.x, self.y, self.side = (
+            subject.x[:n].split(size),
+            subject.y[:n].split(size),
+            getattr(subject.model, "config", {}).get("image_size"),
+        )
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return normalise(resize(self.x[i], self.side) if self.side else self.x[i]), self.y[i]
+
 
 @contextmanager
-def without_layernorm(model: nn.Module,  # any; changed in place inside the context
-                      ) -> Iterator[nn.Module]:
+def without_layernorm(
+    model: nn.Module,  # any; changed in place inside the context
+) -> Iterator[nn.Module]:
     "`model` with every LayerNorm replaced by the identity, and put back afterwards."
-    found = [(parent, name, child) for parent in model.modules() for name, child in parent.named_children() if isinstance(child, nn.LayerNorm)]
-    for parent, name, _ in found: setattr(parent, name, nn.Identity())
-    try: yield model
+    found = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, nn.LayerNorm)
+    ]
+    for parent, name, _ in found:
+        setattr(parent, name, nn.Identity())
+    try:
+        yield model
     finally:
-        for parent, name, child in found: setattr(parent, name, child)
+        for parent, name, child in found:
+            setattr(parent, name, child)
 
 # %% ../nbs/09_measures.ipynb #87ec011f
 @dataclass(frozen=True)
 class Measure:
     "A complexity measure: low should mean a small generalisation gap."
-    equation: str                            # of Jiang et al. (2020), or of the paper
-    formula: str                             # TeX
-    of: Callable[[Subject], float]           # nan: not defined for this model
 
-def _flat(s: Subject, norm2: float) -> float: return norm2/(4*s.sigma**2) + math.log(len(s.x)/s.sigma) + 10
-def _log(x) -> float: return float(torch.as_tensor(x, dtype=torch.float64).log().sum())
-def _mean_log(s: Subject, log_product: float) -> float: return math.log(len(s.weights)) + log_product/len(s.weights)   # log of n (prod)^(1/n)
-def _over_margin(s: Subject, value: float) -> float: return value - 2*math.log(s.margin)
+    equation: str  # of Jiang et al. (2020), or of the paper
+    formula: str  # TeX
+    of: Callable[[Subject], float]  # nan: not defined for this model
 
-MEASURES: dict[str, Measure] = {}                               # name -> measure, in the order of Table 1; filled below
+
+def _flat(s: Subject, norm2: float) -> float:
+    return norm2 / (4 * s.sigma**2) + math.log(len(s.x) / s.sigma) + 10
+
+
+def _log(x) -> float:
+    return float(torch.as_tensor(x, dtype=torch.float64).log().sum())
+
+
+def _mean_log(s: Subject, log_product: float) -> float:
+    return math.log(len(s.weights)) + log_product / len(s.weights)  # log of n (prod)^(1/n)
+
+
+def _over_margin(s: Subject, value: float) -> float:
+    return value - 2 * math.log(s.margin)
+
+
+MEASURES: dict[str, Measure] = {}  # name -> measure, in the order of Table 1; filled below
 
 # %% ../nbs/09_measures.ipynb #09b00002
 @torch.no_grad()
-def squared_parameters(model: CRATE,  # not changed
-                       ) -> float:
+def squared_parameters(
+    model: CRATE,  # not changed
+) -> float:
     "The path norm as the published code computes it: the sum of the logits for an image of ones, every trained parameter squared, LayerNorm removed (float64)."
     squared, c = deepcopy(model).double().eval(), model.config
-    for p in trained_parameters(squared): p.square_()
-    image = torch.ones(1, c["channels"], c["image_size"], c["image_size"], dtype=torch.float64, device=next(squared.parameters()).device)
-    with without_layernorm(squared): return float(squared(image).sum())
+    for p in trained_parameters(squared):
+        p.square_()
+    image = torch.ones(
+        1,
+        c["channels"],
+        c["image_size"],
+        c["image_size"],
+        dtype=torch.float64,
+        device=next(squared.parameters()).device,
+    )
+    with without_layernorm(squared):
+        return float(squared(image).sum())
 
 # %% ../nbs/09_measures.ipynb #e326ea53
 MEASURES |= {
     "l2-norm": Measure("L2 of Dziugaite et al.", r"\|w\|_2", lambda s: math.sqrt(s.fro2.sum())),
-    "l2-norm-init": Measure("L2-dist of Dziugaite et al.", r"\|w - w^0\|_2", lambda s: math.sqrt(s.distance_fro2.sum())),
-    "params": Measure("20", r"\omega", lambda s: sum(p.numel() for p in trained_parameters(s.model))),
+    "l2-norm-init": Measure(
+        "L2-dist of Dziugaite et al.", r"\|w - w^0\|_2", lambda s: math.sqrt(s.distance_fro2.sum())
+    ),
+    "params": Measure(
+        "20", r"\omega", lambda s: sum(p.numel() for p in trained_parameters(s.model))
+    ),
 }
 
 # %% ../nbs/09_measures.ipynb #33692429
-MEASURES |= {"1/margin": Measure("22", r"1/\gamma^2", lambda s: 1/s.margin**2)}
+MEASURES |= {"1/margin": Measure("22", r"1/\gamma^2", lambda s: 1 / s.margin**2)}
 
 # %% ../nbs/09_measures.ipynb #b9eff985
 MEASURES |= {
-    "sum-of-spec": Measure("35", r"\log n (\prod_i \|W_i\|_2^2)^{1/n}", lambda s: _mean_log(s, _log(s.spec2))),
+    "sum-of-spec": Measure(
+        "35", r"\log n (\prod_i \|W_i\|_2^2)^{1/n}", lambda s: _mean_log(s, _log(s.spec2))
+    ),
     "prod-of-spec": Measure("32", r"\log \prod_i \|W_i\|_2^2", lambda s: _log(s.spec2)),
-    "sum-of-spec/margin": Measure("34", r"\log n (\prod_i \|W_i\|_2^2 / \gamma^2)^{1/n}", lambda s: _mean_log(s, _over_margin(s, _log(s.spec2)))),
-    "prod-of-spec/margin": Measure("31", r"\log \prod_i \|W_i\|_2^2 / \gamma^2", lambda s: _over_margin(s, _log(s.spec2))),
-    "fro/spec": Measure("33", r"\sum_i \|W_i\|_F^2 / \|W_i\|_2^2", lambda s: float((s.fro2/s.spec2).sum())),
-    "spec-init-main": Measure("29", r"\log \prod_i \|W_i\|_2^2 / \gamma^2 \sum_j \|W_j - W_j^0\|_F^2 / \|W_j\|_2^2", lambda s: _over_margin(s, _log(s.spec2)) + _log((s.distance_fro2/s.spec2).sum())),
-    "spec-orig-main": Measure("30", r"\log \prod_i \|W_i\|_2^2 / \gamma^2 \sum_j \|W_j\|_F^2 / \|W_j\|_2^2", lambda s: _over_margin(s, _log(s.spec2)) + _log((s.fro2/s.spec2).sum())),
+    "sum-of-spec/margin": Measure(
+        "34",
+        r"\log n (\prod_i \|W_i\|_2^2 / \gamma^2)^{1/n}",
+        lambda s: _mean_log(s, _over_margin(s, _log(s.spec2))),
+    ),
+    "prod-of-spec/margin": Measure(
+        "31", r"\log \prod_i \|W_i\|_2^2 / \gamma^2", lambda s: _over_margin(s, _log(s.spec2))
+    ),
+    "fro/spec": Measure(
+        "33", r"\sum_i \|W_i\|_F^2 / \|W_i\|_2^2", lambda s: float((s.fro2 / s.spec2).sum())
+    ),
+    "spec-init-main": Measure(
+        "29",
+        r"\log \prod_i \|W_i\|_2^2 / \gamma^2 \sum_j \|W_j - W_j^0\|_F^2 / \|W_j\|_2^2",
+        lambda s: _over_margin(s, _log(s.spec2)) + _log((s.distance_fro2 / s.spec2).sum()),
+    ),
+    "spec-orig-main": Measure(
+        "30",
+        r"\log \prod_i \|W_i\|_2^2 / \gamma^2 \sum_j \|W_j\|_F^2 / \|W_j\|_2^2",
+        lambda s: _over_margin(s, _log(s.spec2)) + _log((s.fro2 / s.spec2).sum()),
+    ),
 }
 
 # %% ../nbs/09_measures.ipynb #bc242472
 MEASURES |= {
-    "sum-of-fro": Measure("39", r"\log n (\prod_i \|W_i\|_F^2)^{1/n}", lambda s: _mean_log(s, _log(s.fro2))),
+    "sum-of-fro": Measure(
+        "39", r"\log n (\prod_i \|W_i\|_F^2)^{1/n}", lambda s: _mean_log(s, _log(s.fro2))
+    ),
     "prod-of-fro": Measure("37", r"\log \prod_i \|W_i\|_F^2", lambda s: _log(s.fro2)),
-    "sum-of-fro/margin": Measure("38", r"\log n (\prod_i \|W_i\|_F^2 / \gamma^2)^{1/n}", lambda s: _mean_log(s, _over_margin(s, _log(s.fro2)))),
-    "prod-of-fro/margin": Measure("36", r"\log \prod_i \|W_i\|_F^2 / \gamma^2", lambda s: _over_margin(s, _log(s.fro2))),
-    "fro-distance": Measure("40", r"\sum_i \|W_i - W_i^0\|_F^2", lambda s: float(s.distance_fro2.sum())),
-    "spec-distance": Measure("41", r"\sum_i \|W_i - W_i^0\|_2^2", lambda s: float(s.distance_spec2.sum())),
+    "sum-of-fro/margin": Measure(
+        "38",
+        r"\log n (\prod_i \|W_i\|_F^2 / \gamma^2)^{1/n}",
+        lambda s: _mean_log(s, _over_margin(s, _log(s.fro2))),
+    ),
+    "prod-of-fro/margin": Measure(
+        "36", r"\log \prod_i \|W_i\|_F^2 / \gamma^2", lambda s: _over_margin(s, _log(s.fro2))
+    ),
+    "fro-distance": Measure(
+        "40", r"\sum_i \|W_i - W_i^0\|_F^2", lambda s: float(s.distance_fro2.sum())
+    ),
+    "spec-distance": Measure(
+        "41", r"\sum_i \|W_i - W_i^0\|_2^2", lambda s: float(s.distance_spec2.sum())
+    ),
     "param-norm": Measure("42", r"\sum_i \|W_i\|_F^2", lambda s: float(s.fro2.sum())),
     "path-norm": Measure("44", r"\sum_i f_{w^2}(1)_i", lambda s: path_norm(s.model)),
 }
 
 # %% ../nbs/09_measures.ipynb #90f49961
 MEASURES |= {
-    "pac-bayes-init": Measure("48", r"\|w - w^0\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.distance_fro2.sum()))),
-    "pac-bayes-orig": Measure("49", r"\|w\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10", lambda s: _flat(s, float(s.fro2.sum()))),
-    "1/pac-bayes-flatness": Measure("53", r"1/\sigma^2", lambda s: 1/s.sigma**2),
-    "SRR": Measure("11 of the paper", r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0", lambda s: float(s.srr[(s.srr.eps == s.settings.eps[0]) & (s.srr.layernorm == s.settings.srr_layernorm)].srr.mean(skipna=False))),
+    "pac-bayes-init": Measure(
+        "48",
+        r"\|w - w^0\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10",
+        lambda s: _flat(s, float(s.distance_fro2.sum())),
+    ),
+    "pac-bayes-orig": Measure(
+        "49",
+        r"\|w\|_2^2 / 4\sigma^2 + \log(m/\sigma) + 10",
+        lambda s: _flat(s, float(s.fro2.sum())),
+    ),
+    "1/pac-bayes-flatness": Measure("53", r"1/\sigma^2", lambda s: 1 / s.sigma**2),
+    "SRR": Measure(
+        "11 of the paper",
+        r"\frac{1}{L} \sum_l R^c(Z^l; U^l) - R(Z^l) + \lambda \|Z^l\|_0",
+        lambda s: float(
+            s.srr[
+                (s.srr.eps == s.settings.eps[0]) & (s.srr.layernorm == s.settings.srr_layernorm)
+            ].srr.mean(skipna=False)
+        ),
+    ),
 }
 
 # %% ../nbs/09_measures.ipynb #09b00008
-def _finite(x: float) -> float | None: return float(x) if math.isfinite(x) else None
+def _finite(x: float) -> float | None:
+    return float(x) if math.isfinite(x) else None
+
 
 def _tempered(s: Subject) -> dict[str, float]:
     "The temperature that fits the test images, and the gap at it (nats)."
-    if s.test is None: return dict.fromkeys(("temperature", "gap_at_temperature"), math.nan)
+    if s.test is None:
+        return dict.fromkeys(("temperature", "gap_at_temperature"), math.nan)
     tests = Subject(s.model, s.initial, *s.test, s.settings)
     trained, tested = (subject.logits().double() for subject in (s, tests))
     t = fit_temperature(tested, tests.y)
-    return dict(temperature=t, gap_at_temperature=float(F.cross_entropy(tested/t, tests.y) - F.cross_entropy(trained/t, s.y)))
+    return dict(
+        temperature=t,
+        gap_at_temperature=float(
+            F.cross_entropy(tested / t, tests.y) - F.cross_entropy(trained / t, s.y)
+        ),
+    )
+
 
 @torch.no_grad()
 def _unit_rates(s: Subject) -> dict[str, float]:
@@ -389,69 +619,124 @@ def _unit_rates(s: Subject) -> dict[str, float]:
         for layer in s.model.layers:
             z = layer(z)
             unit = F.normalize(z, dim=-1)
-            rows.append(torch.stack([coding_rate(unit, eps), subspace_coding_rate(unit, layer.u, eps)], 1))
+            rows.append(
+                torch.stack([coding_rate(unit, eps), subspace_coding_rate(unit, layer.u, eps)], 1)
+            )
     rate, subspace_rate = torch.cat(rows).double().mean(0).tolist()
     return dict(unit_rate=rate, unit_subspace_rate=subspace_rate)
 
-def beside(s: Subject,  # of a `CRATE`
-           ) -> dict[str, float | None]:  # None where something is not defined
+
+def beside(
+    s: Subject,  # of a `CRATE`
+) -> dict[str, float | None]:  # None where something is not defined
     "What is recorded beside the measures: `squared_parameters`, `temperature`, `gap_at_temperature` (nats), `unit_rate` and `unit_subspace_rate` (nats per sample)."
     found = dict(squared_parameters=squared_parameters(s.model)) | _tempered(s) | _unit_rates(s)
     return {k: _finite(v) for k, v in found.items()}
 
 # %% ../nbs/09_measures.ipynb #5e5f47fe
-def measures_of(s: Subject,  # the model, its images and the settings
-                ) -> dict:   # settings, values (measure -> number), margin, sigma, srr (column -> values), beside
+def measures_of(
+    s: Subject,  # the model, its images and the settings
+) -> dict:  # settings, values (measure -> number), margin, sigma, srr (column -> values), beside
     "All measures of a model, and what they come from; None where one is not defined. A `UserError` names a measure that fails."
     values = {}
     for name, m in MEASURES.items():
-        try: values[name] = _finite(m.of(s))
-        except Exception as e: raise UserError(f"the measure {name!r} fails: {type(e).__name__}: {e}; it is to give a number, nan where it is not defined") from e
-    terms = {k: [_finite(v) for v in s.srr[k]] for k in ("eps", "layer", "rate", "subspace_rate", *SPARSITY)} | dict(layernorm=s.srr.layernorm.tolist())
-    settings = s.settings.model_dump(mode="json") | dict(images=min(s.settings.images, len(s.x)), srr_images=min(s.settings.srr_images, len(s.x)))
-    return dict(settings=settings, values=values, margin=_finite(s.margin), sigma=_finite(s.sigma), srr=terms, beside=beside(s) if isinstance(s.model, CRATE) else {})
+        try:
+            values[name] = _finite(m.of(s))
+        except Exception as e:
+            raise UserError(
+                f"the measure {name!r} fails: {type(e).__name__}: {e}; it is to give a number, nan where it is not defined"
+            ) from e
+    terms = {
+        k: [_finite(v) for v in s.srr[k]]
+        for k in ("eps", "layer", "rate", "subspace_rate", *SPARSITY)
+    } | dict(layernorm=s.srr.layernorm.tolist())
+    settings = s.settings.model_dump(mode="json") | dict(
+        images=min(s.settings.images, len(s.x)), srr_images=min(s.settings.srr_images, len(s.x))
+    )
+    return dict(
+        settings=settings,
+        values=values,
+        margin=_finite(s.margin),
+        sigma=_finite(s.sigma),
+        srr=terms,
+        beside=beside(s) if isinstance(s.model, CRATE) else {},
+    )
 
-def subject_of(record: Record,                  # of a run that was trained on this machine
-               scale: str,                      # the one that the run was trained in
-               data: str | Path | None = None,  # the folder of the data set, where its label is not a known name
-               device: str = "auto",            # where it is measured: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
-               settings: MeasureSettings = MeasureSettings(),  # default: those of the study
-               ) -> Subject:
+
+def subject_of(
+    record: Record,  # of a run that was trained on this machine
+    scale: str,  # the one that the run was trained in
+    data: str
+    | Path
+    | None = None,  # the folder of the data set, where its label is not a known name
+    device: str = "auto",  # where it is measured: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
+    settings: MeasureSettings = MeasureSettings(),  # default: those of the study
+) -> Subject:
     "The trained model of a record, ready to be measured; a `UserError` if its weights or its images are not there, or the images are others."
     images, dev = data_for(record.config, data), pick_device(device)
     check_same_images(Store(scale), images, record.config)
-    model, initial = trained_model(record, scale).to(dev), build_model(record.config, images.channels, images.classes).to(dev)
-    train, test = ((x.to(dev), y.to(dev)) for x, y in ((images.x_train, images.y_train), (images.x_test, images.y_test)))
+    model, initial = (
+        trained_model(record, scale).to(dev),
+        build_model(record.config, images.channels, images.classes).to(dev),
+    )
+    train, test = (
+        (x.to(dev), y.to(dev))
+        for x, y in ((images.x_train, images.y_train), (images.x_test, images.y_test))
+    )
     return Subject(model, initial, *train, settings, test)
 
-def is_measured(record: Record,  # measured or not; how many images were looked at is not compared
-                ) -> bool:
-    "Whether a record holds every measure of the registry, with the settings of the study."
-    settings = {k: v for k, v in record.measures.get("settings", {}).items() if k not in ("images", "srr_images")}
-    return set(MEASURES) <= set(record.measures.get("values", {})) and settings == MeasureSettings().model_dump(mode="json", exclude={"images", "srr_images"})
 
-def measure(record: Record,                  # of a run that was trained on this machine
-            scale: str,                      # the one that the run was trained in
-            data: str | Path | None = None,  # the folder of the data set, where its label is not a known name
-            device: str = "auto",            # as for `subject_of`
-            settings: MeasureSettings = MeasureSettings(),  # default: those of the study
-            ) -> Record:
+def is_measured(
+    record: Record,  # measured or not; how many images were looked at is not compared
+) -> bool:
+    "Whether a record holds every measure of the registry, with the settings of the study."
+    settings = {
+        k: v
+        for k, v in record.measures.get("settings", {}).items()
+        if k not in ("images", "srr_images")
+    }
+    return set(MEASURES) <= set(
+        record.measures.get("values", {})
+    ) and settings == MeasureSettings().model_dump(mode="json", exclude={"images", "srr_images"})
+
+
+def measure(
+    record: Record,  # of a run that was trained on this machine
+    scale: str,  # the one that the run was trained in
+    data: str
+    | Path
+    | None = None,  # the folder of the data set, where its label is not a known name
+    device: str = "auto",  # as for `subject_of`
+    settings: MeasureSettings = MeasureSettings(),  # default: those of the study
+) -> Record:
     "The record with its measures, computed from the weights on this machine; stored if the settings are those of the study, so that no two records of a scale are measured differently. A `UserError` as for `subject_of`."
     start = time.monotonic()
-    with Store(scale).lock(record.id): found = measures_of(subject_of(record, scale, data, device, settings))
-    if study := settings == MeasureSettings(): found["values"] = {k: v for k, v in record.measures.get("values", {}).items() if k not in MEASURES} | found["values"]   # those of other processes are kept
+    with Store(scale).lock(record.id):
+        found = measures_of(subject_of(record, scale, data, device, settings))
+    if study := settings == MeasureSettings():
+        found["values"] = {
+            k: v for k, v in record.measures.get("values", {}).items() if k not in MEASURES
+        } | found["values"]  # those of other processes are kept
     provenance = record.provenance | dict(measure_seconds=round(time.monotonic() - start, 1))
     record = record.model_copy(update=dict(measures=found, provenance=provenance))
     return Store(scale).put(record) if study else record
 
-def train_and_measure(config: RunConfig,               # what is trained
-                      scale: str = "quick",            # whose records it joins
-                      data: str | Path | None = None,  # the folder of the data set, where its label is not a known name
-                      device: str = "auto",            # where it is trained and measured, as for `training.train`
-                      **kw,                            # as for `training.train`
-                      ) -> Record:
+
+def train_and_measure(
+    config: RunConfig,  # what is trained
+    scale: str = "quick",  # whose records it joins
+    data: str
+    | Path
+    | None = None,  # the folder of the data set, where its label is not a known name
+    device: str = "auto",  # where it is trained and measured, as for `training.train`
+    **kw,  # as for `training.train`
+) -> Record:
     "The record of `config` with its measures: the stored one, or what is missing of it; `Paused` if the deadline passes before it is measured."
     record = train(config, scale, data, device, **kw)
-    if is_measured(record): return record
-    if is_late(kw.get("deadline")): raise Paused(f"run {record.id}: trained, but its time is up before it is measured; the same command goes on from here")
+    if is_measured(record):
+        return record
+    if is_late(kw.get("deadline")):
+        raise Paused(
+            f"run {record.id}: trained, but its time is up before it is measured; the same command goes on from here"
+        )
     return measure(record, scale, data, device)

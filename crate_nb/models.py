@@ -20,199 +20,339 @@ def _learned(dim: int) -> dict[str, Tensor]:
     linear = nn.Linear(dim, dim)
     return dict(weight=linear.weight, bias=linear.bias)
 
+
 def _fixed(dim: int) -> dict[str, Tensor]:
     "A matrix drawn as the weight of `nn.Linear`, kept in checkpoints and never trained."
     return dict(weight=nn.Linear(dim, dim, bias=False).weight.detach().clone())
 
+
 @dataclass(frozen=True)
 class Variant:
     "One member of the family: an output map, a sign, and the tensors that the map needs."
-    output: str                    # a row of `operators.OUTPUT_MAPS`
-    sign: int = 1                  # of the MSSA term: Z + out(...) or Z - out(...)
-    tensors: Callable[[int], dict[str, Tensor]] = lambda dim: {}  # dim -> the map's `weight` and `bias`, or one of them: nn.Parameter (trained) or Tensor (a buffer)
-    paper: str = ""                # its name in the paper
+
+    output: str  # a row of `operators.OUTPUT_MAPS`
+    sign: int = 1  # of the MSSA term: Z + out(...) or Z - out(...)
+    tensors: Callable[[int], dict[str, Tensor]] = (
+        lambda dim: {}
+    )  # dim -> the map's `weight` and `bias`, or one of them: nn.Parameter (trained) or Tensor (a buffer)
+    paper: str = ""  # its name in the paper
 
     def __post_init__(self):
-        if self.sign not in (1, -1): raise UserError(f"a variant's sign is {self.sign!r}; allowed: 1 (Z + out), -1 (Z - out)")
+        if self.sign not in (1, -1):
+            raise UserError(
+                f"a variant's sign is {self.sign!r}; allowed: 1 (Z + out), -1 (Z - out)"
+            )
 
-VARIANTS: dict[str, Variant] = {                                 # name -> variant; a new one is a new row
-    "crate-c":        Variant("subspace", paper="CRATE-C"),
-    "crate-n":        Variant("subspace", sign=-1, paper="CRATE-N"),
-    "crate-t":        Variant("transpose", paper="CRATE-T"),
-    "crate":          Variant("learned", tensors=_learned, paper="CRATE"),
-    "crate-fix":      Variant("fixed", tensors=_fixed, paper="CRATE-Fix"),
+
+VARIANTS: dict[str, Variant] = {  # name -> variant; a new one is a new row
+    "crate-c": Variant("subspace", paper="CRATE-C"),
+    "crate-n": Variant("subspace", sign=-1, paper="CRATE-N"),
+    "crate-t": Variant("transpose", paper="CRATE-T"),
+    "crate": Variant("learned", tensors=_learned, paper="CRATE"),
+    "crate-fix": Variant("fixed", tensors=_fixed, paper="CRATE-Fix"),
     "crate-identity": Variant("identity", paper="CRATE-Identity"),
 }
 
 # %% ../nbs/03_models.ipynb #ad9fca30
 class Layer(nn.Module):
     "Z -> ISTA(LN(Z +- out(SSA(LN Z)))), eqs. 2 and 3; `eta` and `lam` are ISTA's step size and l1 weight."
-    def __init__(self, variant: Variant,   # the row itself, not its name
-                 dim: int,                 # d
-                 heads: int,               # K, which divides d
-                 eta: float = 0.1,         # ISTA's step size
-                 lam: float = 0.1,         # ISTA's l1 weight
-                 dropout: float = 0.0):  # on the softmax and on the output map
+
+    def __init__(
+        self,
+        variant: Variant,  # the row itself, not its name
+        dim: int,  # d
+        heads: int,  # K, which divides d
+        eta: float = 0.1,  # ISTA's step size
+        lam: float = 0.1,  # ISTA's l1 weight
+        dropout: float = 0.0,
+    ):  # on the softmax and on the output map
         super().__init__()
-        self.variant, self.heads, self.eta, self.lam, self.dropout = variant, heads, eta, lam, dropout
+        self.variant, self.heads, self.eta, self.lam, self.dropout = (
+            variant,
+            heads,
+            eta,
+            lam,
+            dropout,
+        )
         self.norm_mssa, self.norm_ista = nn.LayerNorm(dim), nn.LayerNorm(dim)
-        self.U = nn.Linear(dim, dim, bias=False).weight            # (K p, d): U_k^T below one another
+        self.U = nn.Linear(dim, dim, bias=False).weight  # (K p, d): U_k^T below one another
         self.D = nn.Parameter(nn.init.kaiming_uniform_(torch.empty(dim, dim)))
         self.weight = self.bias = None
         for name, t in variant.tensors(dim).items():
-            delattr(self, check_choice("tensor of a variant", name, ("weight", "bias")))   # what an output map is given
-            self.register_parameter(name, t) if isinstance(t, nn.Parameter) else self.register_buffer(name, t)
+            delattr(
+                self, check_choice("tensor of a variant", name, ("weight", "bias"))
+            )  # what an output map is given
+            self.register_parameter(name, t) if isinstance(
+                t, nn.Parameter
+            ) else self.register_buffer(name, t)
 
     @property
     def u(self) -> Tensor:  # (K, d, p), a view of U
         "The subspaces of this layer."
         return self.U.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
-    def forward(self, z: Tensor,  # (..., N, d)
-                tokens: int | None = None,  # only the first tokens of the output; all by default
-                ) -> Tensor:  # (..., N or tokens, d), not negative
+    def forward(
+        self,
+        z: Tensor,  # (..., N, d)
+        tokens: int | None = None,  # only the first tokens of the output; all by default
+    ) -> Tensor:  # (..., N or tokens, d), not negative
         "Z^{l-1} -> Z^l, with dropout in training mode only."
         p = self.dropout if self.training else 0.0
         y = mssa(self.norm_mssa(z), self.u, self.variant.output, self.weight, self.bias, p, tokens)
-        return ista(self.norm_ista(z[..., :tokens, :] + self.variant.sign*F.dropout(y, p)), self.D, self.eta, self.lam)
+        return ista(
+            self.norm_ista(z[..., :tokens, :] + self.variant.sign * F.dropout(y, p)),
+            self.D,
+            self.eta,
+            self.lam,
+        )
 
 # %% ../nbs/03_models.ipynb #54edaa4c
-def patchify(x: Tensor,           # images (B, C, H, W)
-             size: int,           # side of a patch in pixels, which divides H and W
-             ) -> Tensor:         # patches (B, H W / size^2, size^2 C), each flattened as (row, column, channel)
+def patchify(
+    x: Tensor,  # images (B, C, H, W)
+    size: int,  # side of a patch in pixels, which divides H and W
+) -> Tensor:  # patches (B, H W / size^2, size^2 C), each flattened as (row, column, channel)
     "Cut images into square patches, row by row."
-    x = x.unflatten(3, (-1, size)).unflatten(2, (-1, size))      # (B, C, h, size, w, size)
+    x = x.unflatten(3, (-1, size)).unflatten(2, (-1, size))  # (B, C, h, size, w, size)
     return x.permute(0, 2, 4, 3, 5, 1).flatten(3).flatten(1, 2)
 
-def check_sizes(image_size: int,  # side of an image in pixels
-                patch_size: int,  # side of a patch in pixels
-                dim: int,         # d
-                heads: int):      # K
+
+def check_sizes(
+    image_size: int,  # side of an image in pixels
+    patch_size: int,  # side of a patch in pixels
+    dim: int,  # d
+    heads: int,
+):  # K
     "Raise a `UserError` unless patches tile the image and heads divide the width."
-    if image_size % patch_size: raise UserError(f"patches of {patch_size} pixels do not tile an image of {image_size}; choose a patch_size that divides image_size")
-    if dim % heads: raise UserError(f"{heads} heads do not divide a width of {dim}; choose heads so that dim / heads is whole")
+    if image_size % patch_size:
+        raise UserError(
+            f"patches of {patch_size} pixels do not tile an image of {image_size}; choose a patch_size that divides image_size"
+        )
+    if dim % heads:
+        raise UserError(
+            f"{heads} heads do not divide a width of {dim}; choose heads so that dim / heads is whole"
+        )
+
 
 class CRATE(nn.Module):
     "A CRATE image classifier of any variant and size, see `VARIANTS` and `SIZES`; a `UserError` if the sizes do not fit or the variant is unknown."
-    def __init__(self, variant: str = "crate",   # a row of `VARIANTS`
-                 image_size: int = 224,          # side of the square images in pixels
-                 patch_size: int = 16,           # side of a patch in pixels, which divides image_size
-                 channels: int = 3,              # C, of the images
-                 num_classes: int = 10,          # logits
-                 dim: int = 384,                 # d
-                 depth: int = 12,                # L
-                 heads: int = 6,                 # K, which divides d
-                 eta: float = 0.1,               # ISTA's step size
-                 lam: float = 0.1,               # ISTA's l1 weight
-                 dropout: float = 0.0):  # after positions, softmax and output map
+
+    def __init__(
+        self,
+        variant: str = "crate",  # a row of `VARIANTS`
+        image_size: int = 224,  # side of the square images in pixels
+        patch_size: int = 16,  # side of a patch in pixels, which divides image_size
+        channels: int = 3,  # C, of the images
+        num_classes: int = 10,  # logits
+        dim: int = 384,  # d
+        depth: int = 12,  # L
+        heads: int = 6,  # K, which divides d
+        eta: float = 0.1,  # ISTA's step size
+        lam: float = 0.1,  # ISTA's l1 weight
+        dropout: float = 0.0,
+    ):  # after positions, softmax and output map
         super().__init__()
         check_choice("variant", variant, VARIANTS)
-        for name, n in dict(image_size=image_size, patch_size=patch_size, channels=channels, num_classes=num_classes, dim=dim, depth=depth, heads=heads).items():
-            if n < 1: raise UserError(f"{name} is {n}; it must be at least 1")
+        for name, n in dict(
+            image_size=image_size,
+            patch_size=patch_size,
+            channels=channels,
+            num_classes=num_classes,
+            dim=dim,
+            depth=depth,
+            heads=heads,
+        ).items():
+            if n < 1:
+                raise UserError(f"{name} is {n}; it must be at least 1")
         check_sizes(image_size, patch_size, dim, heads)
-        self.config = dict(variant=variant, image_size=image_size, patch_size=patch_size, channels=channels, num_classes=num_classes,
-                           dim=dim, depth=depth, heads=heads, eta=eta, lam=lam, dropout=dropout)
-        patch_dim, tokens = channels*patch_size**2, (image_size//patch_size)**2
+        self.config = dict(
+            variant=variant,
+            image_size=image_size,
+            patch_size=patch_size,
+            channels=channels,
+            num_classes=num_classes,
+            dim=dim,
+            depth=depth,
+            heads=heads,
+            eta=eta,
+            lam=lam,
+            dropout=dropout,
+        )
+        patch_dim, tokens = channels * patch_size**2, (image_size // patch_size) ** 2
         self.patch_size, self.dropout = patch_size, nn.Dropout(dropout)
-        self.embed = nn.Sequential(nn.LayerNorm(patch_dim), nn.Linear(patch_dim, dim), nn.LayerNorm(dim))
-        self.cls_token, self.positions = nn.Parameter(torch.randn(1, 1, dim)), nn.Parameter(torch.randn(1, tokens + 1, dim))
-        self.layers = nn.ModuleList(Layer(VARIANTS[variant], dim, heads, eta, lam, dropout) for _ in range(depth))
+        self.embed = nn.Sequential(
+            nn.LayerNorm(patch_dim), nn.Linear(patch_dim, dim), nn.LayerNorm(dim)
+        )
+        self.cls_token, self.positions = (
+            nn.Parameter(torch.randn(1, 1, dim)),
+            nn.Parameter(torch.randn(1, tokens + 1, dim)),
+        )
+        self.layers = nn.ModuleList(
+            Layer(VARIANTS[variant], dim, heads, eta, lam, dropout) for _ in range(depth)
+        )
         self.head = nn.Sequential(nn.LayerNorm(dim), nn.Linear(dim, num_classes))
 
-    def tokens(self, x: Tensor,  # images (B, C, H, W)
-               ) -> Tensor:      # Z^0 (B, N, d), the class token first
+    def tokens(
+        self,
+        x: Tensor,  # images (B, C, H, W)
+    ) -> Tensor:  # Z^0 (B, N, d), the class token first
         "What the first layer reads; a `UserError` if the images are of another shape."
         size, channels = self.config["image_size"], self.config["channels"]
-        if x.shape[1:] != (channels, size, size): raise UserError(f"images of shape {tuple(x.shape[1:])}; this model reads ({channels}, {size}, {size})")
+        if x.shape[1:] != (channels, size, size):
+            raise UserError(
+                f"images of shape {tuple(x.shape[1:])}; this model reads ({channels}, {size}, {size})"
+            )
         z = self.embed(patchify(x, self.patch_size))
-        return self.dropout(torch.cat([self.cls_token.expand(len(z), -1, -1), z], 1) + self.positions)
+        return self.dropout(
+            torch.cat([self.cls_token.expand(len(z), -1, -1), z], 1) + self.positions
+        )
 
-    def layer_inputs(self, x: Tensor,    # images (B, C, H, W)
-                     ) -> list[Tensor]:  # [Z^0, ..., Z^{L-1}], each (B, N, d)
+    def layer_inputs(
+        self,
+        x: Tensor,  # images (B, C, H, W)
+    ) -> list[Tensor]:  # [Z^0, ..., Z^{L-1}], each (B, N, d)
         "What each layer reads."
         zs = [self.tokens(x)]
-        for layer in self.layers[:-1]: zs.append(layer(zs[-1]))
+        for layer in self.layers[:-1]:
+            zs.append(layer(zs[-1]))
         return zs
 
-    def classify(self, z: Tensor,  # Z^{L-1} (B, N, d)
-                 ) -> Tensor:      # logits (B, classes)
+    def classify(
+        self,
+        z: Tensor,  # Z^{L-1} (B, N, d)
+    ) -> Tensor:  # logits (B, classes)
         "The last layer, for the class token alone, and the head."
         return self.head(self.layers[-1](z, 1)[:, 0])
 
-    def forward(self, x: Tensor,  # images (B, C, H, W)
-                return_layers: bool = False,  # whether the tokens of all layers are wanted, too
-                ) -> Tensor | tuple[Tensor, list[Tensor]]:  # logits (B, classes); with `return_layers` also [Z^0, Z^1, ..., Z^L]
+    def forward(
+        self,
+        x: Tensor,  # images (B, C, H, W)
+        return_layers: bool = False,  # whether the tokens of all layers are wanted, too
+    ) -> (
+        Tensor | tuple[Tensor, list[Tensor]]
+    ):  # logits (B, classes); with `return_layers` also [Z^0, Z^1, ..., Z^L]
         "Classify images by their class token."
         if return_layers:
             zs = self.layer_inputs(x)
             zs.append(self.layers[-1](zs[-1]))
             return self.head(zs[-1][:, 0]), zs
         z = self.tokens(x)
-        for layer in self.layers[:-1]: z = layer(z)
+        for layer in self.layers[:-1]:
+            z = layer(z)
         return self.classify(z)
 
 # %% ../nbs/03_models.ipynb #6ab845d6
-SIZES: dict[str, dict[str, int]] = {"tiny": dict(dim=384, depth=12, heads=6), "small": dict(dim=576, depth=12, heads=12),  # the official sizes
-                                    "base": dict(dim=768, depth=12, heads=12), "large": dict(dim=1024, depth=24, heads=16)}
+SIZES: dict[str, dict[str, int]] = {
+    "tiny": dict(dim=384, depth=12, heads=6),
+    "small": dict(dim=576, depth=12, heads=12),  # the official sizes
+    "base": dict(dim=768, depth=12, heads=12),
+    "large": dict(dim=1024, depth=24, heads=16),
+}
 
-def crate_tiny(**kw,  # parameters of `CRATE`; they take precedence over the size's own
-               ) -> CRATE:  # with fresh weights
+
+def crate_tiny(
+    **kw,  # parameters of `CRATE`; they take precedence over the size's own
+) -> CRATE:  # with fresh weights
     "CRATE-Tiny: d 384, L 12, K 6; `kw` as for `CRATE`."
     return CRATE(**SIZES["tiny"] | kw)
-def crate_small(**kw,  # parameters of `CRATE`; they take precedence over the size's own
-                ) -> CRATE:  # with fresh weights
+
+
+def crate_small(
+    **kw,  # parameters of `CRATE`; they take precedence over the size's own
+) -> CRATE:  # with fresh weights
     "CRATE-Small: d 576, L 12, K 12; `kw` as for `CRATE`."
     return CRATE(**SIZES["small"] | kw)
-def crate_base(**kw,  # parameters of `CRATE`; they take precedence over the size's own
-               ) -> CRATE:  # with fresh weights
+
+
+def crate_base(
+    **kw,  # parameters of `CRATE`; they take precedence over the size's own
+) -> CRATE:  # with fresh weights
     "CRATE-Base: d 768, L 12, K 12; `kw` as for `CRATE`."
     return CRATE(**SIZES["base"] | kw)
-def crate_large(**kw,  # parameters of `CRATE`; they take precedence over the size's own
-                ) -> CRATE:  # with fresh weights
+
+
+def crate_large(
+    **kw,  # parameters of `CRATE`; they take precedence over the size's own
+) -> CRATE:  # with fresh weights
     "CRATE-Large: d 1024, L 24, K 16; `kw` as for `CRATE`."
     return CRATE(**SIZES["large"] | kw)
 
-def count_parameters(model: nn.Module,  # its buffers do not count, nor what is frozen
-                     ) -> int:          # entries, all tensors together
+
+def count_parameters(
+    model: nn.Module,  # its buffers do not count, nor what is frozen
+) -> int:  # entries, all tensors together
     "The number of trainable parameters."
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
-def predict_parameters(variant: str,      # a row of `VARIANTS`
-                       image_size: int,   # side of an image in pixels
-                       patch_size: int,   # side of a patch in pixels
-                       channels: int,     # C, of the images
-                       num_classes: int,  # logits
-                       dim: int,          # d
-                       depth: int,        # L
-                       **_,               # ignored: what else `CRATE.config` holds
-                       ) -> int:          # as `count_parameters` gives it
+
+def predict_parameters(
+    variant: str,  # a row of `VARIANTS`
+    image_size: int,  # side of an image in pixels
+    patch_size: int,  # side of a patch in pixels
+    channels: int,  # C, of the images
+    num_classes: int,  # logits
+    dim: int,  # d
+    depth: int,  # L
+    **_,  # ignored: what else `CRATE.config` holds
+) -> int:  # as `count_parameters` gives it
     "The same number from the architecture alone."
-    patch, tokens = channels*patch_size**2, (image_size//patch_size)**2 + 1
-    own = sum(t.numel() for t in VARIANTS[variant].tensors(dim).values() if isinstance(t, nn.Parameter))
-    embed, layer, head = 2*patch + (patch + 1)*dim + 2*dim, 2*dim**2 + 4*dim + own, 2*dim + (dim + 1)*num_classes
-    return embed + dim + tokens*dim + depth*layer + head
+    patch, tokens = channels * patch_size**2, (image_size // patch_size) ** 2 + 1
+    own = sum(
+        t.numel() for t in VARIANTS[variant].tensors(dim).values() if isinstance(t, nn.Parameter)
+    )
+    embed, layer, head = (
+        2 * patch + (patch + 1) * dim + 2 * dim,
+        2 * dim**2 + 4 * dim + own,
+        2 * dim + (dim + 1) * num_classes,
+    )
+    return embed + dim + tokens * dim + depth * layer + head
 
 # %% ../nbs/03_models.ipynb #b170f570
 def check_variant(name: str):  # a row of `VARIANTS`; its output map is in `operators.OUTPUT_MAPS`
     "Raise an AssertionError unless the row `name` of `VARIANTS` behaves like a member of the family."
     torch.manual_seed(0)
-    model = CRATE(name, image_size=12, patch_size=4, channels=2, num_classes=5, dim=24, depth=2, heads=3)
+    model = CRATE(
+        name, image_size=12, patch_size=4, channels=2, num_classes=5, dim=24, depth=2, heads=3
+    )
     x = torch.randn(4, 2, 12, 12)
     logits, zs = model(x, return_layers=True)
-    assert logits.shape == (4, 5) and all(z.shape == (4, 10, 24) for z in zs), f"{name}: wrong shapes"
+    assert logits.shape == (4, 5) and all(z.shape == (4, 10, 24) for z in zs), (
+        f"{name}: wrong shapes"
+    )
     F.cross_entropy(logits, torch.arange(4)).backward()
     dead = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
     assert not dead, f"{name}: no gradient reaches {', '.join(dead)}"
-    assert count_parameters(model) == predict_parameters(**model.config), f"{name}: the number of parameters is not the predicted one"
+    assert count_parameters(model) == predict_parameters(**model.config), (
+        f"{name}: the number of parameters is not the predicted one"
+    )
     order = torch.randperm(10)
-    torch.testing.assert_close(model.layers[0](zs[0][:, order]), zs[1][:, order], msg=f"{name}: a layer depends on the order of its tokens")
-    copy = CRATE(**model.config); copy.load_state_dict(model.state_dict())
-    torch.testing.assert_close(copy(x), logits, msg=f"{name}: its checkpoint does not hold all of it")
+    torch.testing.assert_close(
+        model.layers[0](zs[0][:, order]),
+        zs[1][:, order],
+        msg=f"{name}: a layer depends on the order of its tokens",
+    )
+    copy = CRATE(**model.config)
+    copy.load_state_dict(model.state_dict())
+    torch.testing.assert_close(
+        copy(x), logits, msg=f"{name}: its checkpoint does not hold all of it"
+    )
 
 # %% ../nbs/03_models.ipynb #343f7b49
-_OFFICIAL = {"cls_token": "cls_token", "pos_embedding": "positions", "to_patch_embedding.1.": "embed.0.", "to_patch_embedding.2.": "embed.1.",
-             "to_patch_embedding.3.": "embed.2.", "mlp_head.": "head."}
-_OFFICIAL_LAYER = {"0.norm.": "norm_mssa.", "0.fn.qkv.weight": "U", "0.fn.to_out.0.": "", "1.norm.": "norm_ista.", "1.fn.weight": "D"}
+_OFFICIAL = {
+    "cls_token": "cls_token",
+    "pos_embedding": "positions",
+    "to_patch_embedding.1.": "embed.0.",
+    "to_patch_embedding.2.": "embed.1.",
+    "to_patch_embedding.3.": "embed.2.",
+    "mlp_head.": "head.",
+}
+_OFFICIAL_LAYER = {
+    "0.norm.": "norm_mssa.",
+    "0.fn.qkv.weight": "U",
+    "0.fn.to_out.0.": "",
+    "1.norm.": "norm_ista.",
+    "1.fn.weight": "D",
+}
+
 
 def _official_name(key: str) -> str | None:
     "Our name of an official key; None if it is not one."
@@ -220,48 +360,106 @@ def _official_name(key: str) -> str | None:
     if key.startswith("transformer.layers."):
         index, _, rest = key.removeprefix("transformer.layers.").partition(".")
         table, prefix = _OFFICIAL_LAYER, f"layers.{index}."
-    return next((prefix + ours + rest.removeprefix(theirs) for theirs, ours in table.items() if rest.startswith(theirs)), None)
+    return next(
+        (
+            prefix + ours + rest.removeprefix(theirs)
+            for theirs, ours in table.items()
+            if rest.startswith(theirs)
+        ),
+        None,
+    )
+
 
 def _official_key(name: str) -> str:
     "The official key of our name."
     table, prefix, rest = _OFFICIAL, "", name
     if name.startswith("layers."):
         _, index, rest = name.split(".", 2)
-        table, prefix = dict(sorted(_OFFICIAL_LAYER.items(), key=lambda kv: kv[1] == "")), f"transformer.layers.{index}."   # "" fits all, so it is tried last
-    return prefix + next(theirs + rest.removeprefix(ours) for theirs, ours in table.items() if rest.startswith(ours))
+        table, prefix = (
+            dict(sorted(_OFFICIAL_LAYER.items(), key=lambda kv: kv[1] == "")),
+            f"transformer.layers.{index}.",
+        )  # "" fits all, so it is tried last
+    return prefix + next(
+        theirs + rest.removeprefix(ours) for theirs, ours in table.items() if rest.startswith(ours)
+    )
 
-def load_official(state: Mapping[str, Tensor],   # a state dict of the official code, plain or inside `state_dict` or `model`, perhaps with `module.` or `_orig_mod.`
-                  heads: int | None = None,      # K; the shapes do not tell it, so it is that of the official size unless given
-                  channels: int = 3,             # of the images; the shapes tell only channels x patch_size^2
-                  **kw,                          # `eta`, `lam`, `dropout` as for `CRATE`
-                  ) -> CRATE:                    # `crate`, or `crate-identity` where there is no output matrix
+
+def load_official(
+    state: Mapping[
+        str, Tensor
+    ],  # a state dict of the official code, plain or inside `state_dict` or `model`, perhaps with `module.` or `_orig_mod.`
+    heads: int
+    | None = None,  # K; the shapes do not tell it, so it is that of the official size unless given
+    channels: int = 3,  # of the images; the shapes tell only channels x patch_size^2
+    **kw,  # `eta`, `lam`, `dropout` as for `CRATE`
+) -> CRATE:  # `crate`, or `crate-identity` where there is no output matrix
     "A `CRATE` with the weights of an official checkpoint; a `UserError` if a tensor is missing, unknown or of another shape."
-    if not isinstance(state, Mapping): raise UserError(f"an official checkpoint is a dict of tensors, this is a {type(state).__name__}; give what torch.load(path, map_location='cpu', weights_only=True) returns")
+    if not isinstance(state, Mapping):
+        raise UserError(
+            f"an official checkpoint is a dict of tensors, this is a {type(state).__name__}; give what torch.load(path, map_location='cpu', weights_only=True) returns"
+        )
     state = state.get("state_dict", state.get("model", state))
     state = {k.removeprefix("module.").removeprefix("_orig_mod."): v for k, v in state.items()}
     names = {k: _official_name(k) for k in state}
-    if unknown := [k for k, ours in names.items() if ours is None]: raise UserError(f"not a checkpoint of the official CRATE: unknown key {unknown[0]!r} (of {len(unknown)})")
+    if unknown := [k for k, ours in names.items() if ours is None]:
+        raise UserError(
+            f"not a checkpoint of the official CRATE: unknown key {unknown[0]!r} (of {len(unknown)})"
+        )
     ours = {names[k]: v for k, v in state.items()}
-    if missing := [k for k in ("cls_token", "positions", "embed.1.weight", "head.1.weight", "layers.0.U") if k not in ours]:
+    if missing := [
+        k
+        for k in ("cls_token", "positions", "embed.1.weight", "head.1.weight", "layers.0.U")
+        if k not in ours
+    ]:
         raise UserError(f"not a checkpoint of the official CRATE: no tensor for {missing[0]!r}")
-    dim, patch = ours["cls_token"].shape[-1], round((ours["embed.1.weight"].shape[1]/channels)**0.5)
-    if heads is None: heads = next((s["heads"] for s in SIZES.values() if s["dim"] == dim), None)
-    if heads is None: raise UserError(f"a checkpoint of width {dim} is of no official size (384, 576, 768, 1024); say how many heads it has, load_official(state, heads=...)")
-    side = round((ours["positions"].shape[1] - 1)**0.5)
-    model = CRATE("crate" if "layers.0.weight" in ours else "crate-identity", image_size=side*patch, patch_size=patch, channels=channels,
-                  num_classes=len(ours["head.1.weight"]), dim=dim, depth=1 + max(int(k.split(".")[1]) for k in ours if k.startswith("layers.")), heads=heads, **kw)
-    if absent := [k for k in model.state_dict() if k not in ours]: raise UserError(f"an incomplete checkpoint of the official CRATE: no tensor {_official_key(absent[0])!r} (of {len(absent)})")
+    dim, patch = (
+        ours["cls_token"].shape[-1],
+        round((ours["embed.1.weight"].shape[1] / channels) ** 0.5),
+    )
+    if heads is None:
+        heads = next((s["heads"] for s in SIZES.values() if s["dim"] == dim), None)
+    if heads is None:
+        raise UserError(
+            f"a checkpoint of width {dim} is of no official size (384, 576, 768, 1024); say how many heads it has, load_official(state, heads=...)"
+        )
+    side = round((ours["positions"].shape[1] - 1) ** 0.5)
+    model = CRATE(
+        "crate" if "layers.0.weight" in ours else "crate-identity",
+        image_size=side * patch,
+        patch_size=patch,
+        channels=channels,
+        num_classes=len(ours["head.1.weight"]),
+        dim=dim,
+        depth=1 + max(int(k.split(".")[1]) for k in ours if k.startswith("layers.")),
+        heads=heads,
+        **kw,
+    )
+    if absent := [k for k in model.state_dict() if k not in ours]:
+        raise UserError(
+            f"an incomplete checkpoint of the official CRATE: no tensor {_official_key(absent[0])!r} (of {len(absent)})"
+        )
     load_weights(model, ours)
     return model
 
-def load_weights(model: nn.Module,              # changed in place
-                 state: Mapping[str, Tensor],   # by the names of `model.state_dict()`, all of them
-                 ) -> nn.Module:                # `model` itself
+
+def load_weights(
+    model: nn.Module,  # changed in place
+    state: Mapping[str, Tensor],  # by the names of `model.state_dict()`, all of them
+) -> nn.Module:  # `model` itself
     "Load `state` into `model` strictly; a one-line `UserError` names the first tensor that is missing, unknown or of another shape."
     own = model.state_dict()
-    for kind, keys in [("no tensor", own.keys() - state.keys()), ("an unknown tensor", state.keys() - own.keys())]:
-        if keys: raise UserError(f"checkpoint of another model: {kind} {min(keys)!r} (of {len(keys)}); build the model that it was saved from")
+    for kind, keys in [
+        ("no tensor", own.keys() - state.keys()),
+        ("an unknown tensor", state.keys() - own.keys()),
+    ]:
+        if keys:
+            raise UserError(
+                f"checkpoint of another model: {kind} {min(keys)!r} (of {len(keys)}); build the model that it was saved from"
+            )
     for k, t in own.items():
-        if state[k].shape != t.shape: raise UserError(f"checkpoint of another shape: {k!r} is {tuple(state[k].shape)} there and {tuple(t.shape)} in the model; build the model that it was saved from")
+        if state[k].shape != t.shape:
+            raise UserError(
+                f"checkpoint of another shape: {k!r} is {tuple(state[k].shape)} there and {tuple(t.shape)} in the model; build the model that it was saved from"
+            )
     model.load_state_dict(state)
     return model

@@ -17,85 +17,129 @@ from .rates import check_eps, pack, project, subspace_coding_rate
 # %% ../nbs/02_operators.ipynb #7053e6f7
 def _exact(v, alpha):
     n, p = v.shape[-2:]
-    if p <= n: return alpha*torch.linalg.solve(torch.eye(p, dtype=v.dtype, device=v.device) + alpha*v.mT @ v, v.mT).mT
-    return alpha*torch.linalg.solve(torch.eye(n, dtype=v.dtype, device=v.device) + alpha*v @ v.mT, v)
+    if p <= n:
+        return (
+            alpha
+            * torch.linalg.solve(
+                torch.eye(p, dtype=v.dtype, device=v.device) + alpha * v.mT @ v, v.mT
+            ).mT
+        )
+    return alpha * torch.linalg.solve(
+        torch.eye(n, dtype=v.dtype, device=v.device) + alpha * v @ v.mT, v
+    )
 
-def _cubic(v): return v @ (v.mT @ v)                             # V V^T V, never forming N x N
 
-RULES: dict[str, Callable[[Tensor, float], Tensor]] = {          # (V (..., K, N, p), alpha_p) -> (..., K, N, p)
+def _cubic(v):
+    return v @ (v.mT @ v)  # V V^T V, never forming N x N
+
+
+RULES: dict[
+    str, Callable[[Tensor, float], Tensor]
+] = {  # (V (..., K, N, p), alpha_p) -> (..., K, N, p)
     "a": _exact,
-    "b": lambda v, alpha: alpha*(v - alpha*_cubic(v)),
-    "c": lambda v, alpha: alpha*v,
-    "d": lambda v, alpha: -alpha**2*_cubic(v),
-    "e": lambda v, alpha: -alpha*torch.softmax(v @ v.mT, -1) @ v,
+    "b": lambda v, alpha: alpha * (v - alpha * _cubic(v)),
+    "c": lambda v, alpha: alpha * v,
+    "d": lambda v, alpha: -(alpha**2) * _cubic(v),
+    "e": lambda v, alpha: -alpha * torch.softmax(v @ v.mT, -1) @ v,
 }
 
-RULE_NAMES = {"a": "exact gradient", "b": "second-order expansion", "c": "first-order term only", "d": "second-order term only", "e": "second-order term, softmax"}  # rule of the pitfall study -> what it keeps of the gradient
+RULE_NAMES = {
+    "a": "exact gradient",
+    "b": "second-order expansion",
+    "c": "first-order term only",
+    "d": "second-order term only",
+    "e": "second-order term, softmax",
+}  # rule of the pitfall study -> what it keeps of the gradient
 
 # %% ../nbs/02_operators.ipynb #5815bcdc
-def rule_step(z: Tensor,          # tokens (..., N, d)
-              u: Tensor,          # subspaces (K, d, p)
-              rule: str,          # a to e, a row of `RULES`
-              eps: float = 1.0,   # distortion (> 0), squared inside
-              ) -> Tensor:        # G (..., N, d); the update is Z - kappa G
+def rule_step(
+    z: Tensor,  # tokens (..., N, d)
+    u: Tensor,  # subspaces (K, d, p)
+    rule: str,  # a to e, a row of `RULES`
+    eps: float = 1.0,  # distortion (> 0), squared inside
+) -> Tensor:  # G (..., N, d); the update is Z - kappa G
     "The direction G of one of the five update rules (eqs. 6 to 8 and appendix A); a `UserError` if there is no such rule."
-    v = project(z, u)                                            # (..., K, N, p)
+    v = project(z, u)  # (..., K, N, p)
     n, p = v.shape[-2:]
-    step = RULES[check_choice("rule", rule, RULES)](v, p/(n*check_eps(eps)**2))
-    return step.transpose(-3, -2).flatten(-2) @ pack(u).mT       # (..., N, K p) @ (K p, d)
+    step = RULES[check_choice("rule", rule, RULES)](v, p / (n * check_eps(eps) ** 2))
+    return step.transpose(-3, -2).flatten(-2) @ pack(u).mT  # (..., N, K p) @ (K p, d)
 
 # %% ../nbs/02_operators.ipynb #ea792026
-def orthonormal_subspaces(k: int,            # K, the number of subspaces of R^d
-                          d: int,            # width of the tokens
-                          p: int,            # dimension of each, at most d
-                          g: torch.Generator,  # of the CPU; moved on by the draw
-                          dtype: torch.dtype = torch.float64,  # of the bases
-                          ) -> Tensor:       # (K, d, p)
+def orthonormal_subspaces(
+    k: int,  # K, the number of subspaces of R^d
+    d: int,  # width of the tokens
+    p: int,  # dimension of each, at most d
+    g: torch.Generator,  # of the CPU; moved on by the draw
+    dtype: torch.dtype = torch.float64,  # of the bases
+) -> Tensor:  # (K, d, p)
     "K random orthonormal bases; mutually orthogonal where K p <= d. A `UserError` if p > d."
-    if p > d: raise UserError(f"no {p} orthonormal vectors in {d} dimensions; give p at most d")
-    if k*p <= d: return torch.linalg.qr(torch.randn(d, k*p, generator=g, dtype=dtype))[0].unflatten(1, (k, p)).transpose(0, 1).contiguous()
+    if p > d:
+        raise UserError(f"no {p} orthonormal vectors in {d} dimensions; give p at most d")
+    if k * p <= d:
+        return (
+            torch.linalg.qr(torch.randn(d, k * p, generator=g, dtype=dtype))[0]
+            .unflatten(1, (k, p))
+            .transpose(0, 1)
+            .contiguous()
+        )
     return torch.linalg.qr(torch.randn(k, d, p, generator=g, dtype=dtype))[0]
 
-def toy_tokens(n: int,                    # N, tokens
-               d: int,                    # their width
-               g: torch.Generator,        # of the CPU; moved on by the draw
-               norm: float | None = 1.0,  # length of each token; None: as drawn
-               dtype: torch.dtype = torch.float64,  # of the tokens
-               ) -> Tensor:               # (N, d)
+
+def toy_tokens(
+    n: int,  # N, tokens
+    d: int,  # their width
+    g: torch.Generator,  # of the CPU; moved on by the draw
+    norm: float | None = 1.0,  # length of each token; None: as drawn
+    dtype: torch.dtype = torch.float64,  # of the tokens
+) -> Tensor:  # (N, d)
     "Gaussian tokens, each scaled to length `norm`; `None` leaves them as drawn (length about sqrt(d))."
     z = torch.randn(n, d, generator=g, dtype=dtype)
-    return z if norm is None else norm*F.normalize(z, dim=-1)
+    return z if norm is None else norm * F.normalize(z, dim=-1)
 
-def toy_trajectory(rule: str,             # a to e
-                   draws: Sequence[torch.Generator],  # one source of tokens and subspaces for each draw
-                   d: int = 64,           # width of the tokens
-                   n: int = 32,           # N, tokens of a draw
-                   k: int = 4,            # K, subspaces; mutually orthogonal where K p <= d
-                   p: int = 16,           # their dimension, at most d
-                   layers: int = 12,      # L, steps; at least 1
-                   eps: float = 1.0,      # distortion (> 0), squared inside
-                   kappa: float = 0.1,    # step size
-                   norm: float | None = 1.0,  # length of the first tokens; None: as drawn, about sqrt(d)
-                   hold: bool = False,    # once a draw's tokens exceed 1e6, keep the last rates instead of raising an error
-                   ) -> Tensor:           # (draws, layers, 2): R^c before and after each step, in nats
+
+def toy_trajectory(
+    rule: str,  # a to e
+    draws: Sequence[torch.Generator],  # one source of tokens and subspaces for each draw
+    d: int = 64,  # width of the tokens
+    n: int = 32,  # N, tokens of a draw
+    k: int = 4,  # K, subspaces; mutually orthogonal where K p <= d
+    p: int = 16,  # their dimension, at most d
+    layers: int = 12,  # L, steps; at least 1
+    eps: float = 1.0,  # distortion (> 0), squared inside
+    kappa: float = 0.1,  # step size
+    norm: float | None = 1.0,  # length of the first tokens; None: as drawn, about sqrt(d)
+    hold: bool = False,  # once a draw's tokens exceed 1e6, keep the last rates instead of raising an error
+) -> Tensor:  # (draws, layers, 2): R^c before and after each step, in nats
     "R^c before and after each of `layers` steps of one update rule (Figures 1a and 5), all layers with the same subspaces; a `UserError` if the tokens diverge, unless they are held."
-    z, u = (torch.stack(t) for t in zip(*[(toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g)) for g in draws]))
+    z, u = (
+        torch.stack(t)
+        for t in zip(
+            *[(toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g)) for g in draws]
+        )
+    )
     rates = [subspace_coding_rate(z, u, eps)]
     for l in range(layers):
-        step = z - kappa*rule_step(z, u, rule, eps)
-        if hold: step = torch.where(step.abs().amax((-2, -1), keepdim=True) < 1e6, step, z)      # false of nan, too
+        step = z - kappa * rule_step(z, u, rule, eps)
+        if hold:
+            step = torch.where(
+                step.abs().amax((-2, -1), keepdim=True) < 1e6, step, z
+            )  # false of nan, too
         z = step
-        if not z.abs().max() < 1e6: raise UserError(f"rule {rule} diverges in layer {l + 1} with kappa = {kappa:g} at eps = {eps:g}; choose a smaller kappa (the cubic rules bear kappa ~ eps^4)")
+        if not z.abs().max() < 1e6:
+            raise UserError(
+                f"rule {rule} diverges in layer {l + 1} with kappa = {kappa:g} at eps = {eps:g}; choose a smaller kappa (the cubic rules bear kappa ~ eps^4)"
+            )
         rates.append(subspace_coding_rate(z, u, eps))
     return torch.stack([torch.stack(pair, -1) for pair in zip(rates, rates[1:])], 1)
 
 # %% ../nbs/02_operators.ipynb #11263b6c
 class _FewTokens(torch.autograd.Function):
     "softmax(V V^T / sqrt(p)) V of each head, with its weights kept for the gradient."
+
     @staticmethod
-    def forward(v):                                              # (B, N, p)
-        across = (v.mT*v.shape[-1]**-0.5).contiguous()           # V^T / sqrt(p) (B, p, N)
-        weights = torch.softmax(torch.bmm(v, across), -1)        # P (B, N, N)
+    def forward(v):  # (B, N, p)
+        across = (v.mT * v.shape[-1] ** -0.5).contiguous()  # V^T / sqrt(p) (B, p, N)
+        weights = torch.softmax(torch.bmm(v, across), -1)  # P (B, N, N)
         return torch.bmm(weights, v), weights, across
 
     @staticmethod
@@ -107,52 +151,71 @@ class _FewTokens(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad, *_):
         v, heads, weights, across = ctx.saved_tensors
-        delta = (grad*heads).sum(-1, keepdim=True)*v.shape[-1]**-0.5
-        slope = weights*(torch.bmm(grad, across) - delta)        # S / sqrt(p)
+        delta = (grad * heads).sum(-1, keepdim=True) * v.shape[-1] ** -0.5
+        slope = weights * (torch.bmm(grad, across) - delta)  # S / sqrt(p)
         return torch.bmm(weights.mT, grad) + torch.bmm(slope, v) + torch.bmm(slope.mT, v)
 
-def ssa(z: Tensor,             # tokens (..., N, d)
-        u: Tensor,             # subspaces (K, d, p)
-        dropout: float = 0.0,  # share of the softmax weights that is dropped, in training or not
-        queries: int | None = None,  # only the first tokens ask; all by default
-        ) -> Tensor:           # heads side by side (..., N or queries, K p)
+
+def ssa(
+    z: Tensor,  # tokens (..., N, d)
+    u: Tensor,  # subspaces (K, d, p)
+    dropout: float = 0.0,  # share of the softmax weights that is dropped, in training or not
+    queries: int | None = None,  # only the first tokens ask; all by default
+) -> Tensor:  # heads side by side (..., N or queries, K p)
     "Subspace self-attention of every head: softmax(V V^T / sqrt(p)) V (eq. 4)."
-    v = project(z, u)                                            # (..., K, N, p)
-    if queries is None and not dropout and v.requires_grad and v.device.type == "cpu" and v.dtype in (torch.float32, torch.float64) and v.shape[-2] <= 128:
+    v = project(z, u)  # (..., K, N, p)
+    if (
+        queries is None
+        and not dropout
+        and v.requires_grad
+        and v.device.type == "cpu"
+        and v.dtype in (torch.float32, torch.float64)
+        and v.shape[-2] <= 128
+    ):
         h = _FewTokens.apply(v.flatten(0, -3).contiguous())[0].view(v.shape)
-    else: h = F.scaled_dot_product_attention(v[..., :queries, :], v, v, dropout_p=dropout)
-    return h.transpose(-3, -2).flatten(-2)                       # (..., N, K p)
+    else:
+        h = F.scaled_dot_product_attention(v[..., :queries, :], v, v, dropout_p=dropout)
+    return h.transpose(-3, -2).flatten(-2)  # (..., N, K p)
 
 # %% ../nbs/02_operators.ipynb #7d8bed4c
-OUTPUT_MAPS: dict[str, Callable[..., Tensor]] = {                # (H (..., N, K p), U (d, K p), weight, bias) -> (..., N, d)
-    "subspace":  lambda h, u, weight=None, bias=None: h @ u.mT,
+OUTPUT_MAPS: dict[
+    str, Callable[..., Tensor]
+] = {  # (H (..., N, K p), U (d, K p), weight, bias) -> (..., N, d)
+    "subspace": lambda h, u, weight=None, bias=None: h @ u.mT,
     "transpose": lambda h, u, weight=None, bias=None: h @ u,
-    "learned":   lambda h, u, weight=None, bias=None: F.linear(h, weight, bias),
-    "fixed":     lambda h, u, weight=None, bias=None: F.linear(h, weight),
-    "identity":  lambda h, u, weight=None, bias=None: h,
+    "learned": lambda h, u, weight=None, bias=None: F.linear(h, weight, bias),
+    "fixed": lambda h, u, weight=None, bias=None: F.linear(h, weight),
+    "identity": lambda h, u, weight=None, bias=None: h,
 }
 
-def mssa(z: Tensor,                # tokens (..., N, d)
-         u: Tensor,                # subspaces (K, d, p)
-         output: str = "subspace",  # a row of `OUTPUT_MAPS`
-         weight: Tensor | None = None,  # (d, K p), of the maps `learned` and `fixed`
-         bias: Tensor | None = None,    # (d,), of the map `learned`; None: none
-         dropout: float = 0.0,     # share of the softmax weights that is dropped, in training or not
-         queries: int | None = None,  # for the first tokens only; all by default
-         ) -> Tensor:              # (..., N or queries, d)
+
+def mssa(
+    z: Tensor,  # tokens (..., N, d)
+    u: Tensor,  # subspaces (K, d, p)
+    output: str = "subspace",  # a row of `OUTPUT_MAPS`
+    weight: Tensor | None = None,  # (d, K p), of the maps `learned` and `fixed`
+    bias: Tensor | None = None,  # (d,), of the map `learned`; None: none
+    dropout: float = 0.0,  # share of the softmax weights that is dropped, in training or not
+    queries: int | None = None,  # for the first tokens only; all by default
+) -> Tensor:  # (..., N or queries, d)
     "Multi-head subspace self-attention with one of the output maps (eq. 4); the sign and the skip connection belong to the layer; a `UserError` if there is no such map."
-    return OUTPUT_MAPS[check_choice("output map", output, OUTPUT_MAPS)](ssa(z, u, dropout, queries), pack(u), weight, bias)
+    return OUTPUT_MAPS[check_choice("output map", output, OUTPUT_MAPS)](
+        ssa(z, u, dropout, queries), pack(u), weight, bias
+    )
 
 # %% ../nbs/02_operators.ipynb #3771a136
-def ista(z: Tensor,            # tokens (..., d)
-         D: Tensor,            # dictionary (d, d)
-         eta: float = 0.1,     # step size
-         lam: float = 0.1,     # weight of the l1 norm
-         ) -> Tensor:          # (..., d), not negative
+def ista(
+    z: Tensor,  # tokens (..., d)
+    D: Tensor,  # dictionary (d, d)
+    eta: float = 0.1,  # step size
+    lam: float = 0.1,  # weight of the l1 norm
+) -> Tensor:  # (..., d), not negative
     "ReLU(z + eta D^T (z - D z) - eta lam) on each token (eq. 3), with as few products as the number of tokens allows."
-    if z.numel() > 2*z.shape[-1]**2:                             # more than 2 d tokens: one product with a folded matrix
-        with full_precision(z.device):                           # I + a small matrix: built in full precision, rounded once
-            fold = torch.addmm(D, D.mT, D, beta=eta, alpha=-eta) # eta (D - D^T D), whose right product is D^T z - D^T D z
+    if z.numel() > 2 * z.shape[-1] ** 2:  # more than 2 d tokens: one product with a folded matrix
+        with full_precision(z.device):  # I + a small matrix: built in full precision, rounded once
+            fold = torch.addmm(
+                D, D.mT, D, beta=eta, alpha=-eta
+            )  # eta (D - D^T D), whose right product is D^T z - D^T D z
             fold.diagonal().add_(1)
-        return F.linear(z, fold.mT, fold.new_full((len(D),), -eta*lam)).relu_()
-    return F.relu(z + eta*(z - z @ D.mT) @ D - eta*lam)
+        return F.linear(z, fold.mT, fold.new_full((len(D),), -eta * lam)).relu_()
+    return F.relu(z + eta * (z - z @ D.mT) @ D - eta * lam)

@@ -16,123 +16,184 @@ from .core import UserError, full_precision
 # %% ../nbs/01_rates.ipynb #90028186
 def _gram(a: Tensor) -> Tensor:
     "A A^T; on a CPU without its lower left quarter, which Cholesky does not read, where that is worth two calls."
-    n, half = a.shape[-2], a.shape[-2]//2
-    if a.device.type != "cpu" or n < 128: return a @ a.mT
+    n, half = a.shape[-2], a.shape[-2] // 2
+    if a.device.type != "cpu" or n < 128:
+        return a @ a.mT
     gram = a.new_empty(*a.shape[:-1], n)
     gram[..., :half, :] = a[..., :half, :] @ a.mT
     gram[..., half:, half:] = a[..., half:, :] @ a[..., half:, :].mT
     return gram
 
-def _cholesky(a: Tensor, alphas: tuple[float, ...]) -> tuple[Tensor, Tensor]:  # (E, ..., m, m), (E, ...)
+
+def _cholesky(
+    a: Tensor, alphas: tuple[float, ...]
+) -> tuple[Tensor, Tensor]:  # (E, ..., m, m), (E, ...)
     "The Cholesky factors of I + alpha Gram(a), Gram the smaller of A^T A and A A^T; `info` tells of failure."
     gram = _gram(a if a.shape[-2] <= a.shape[-1] else a.mT)
-    gram = gram.mul_(alphas[0])[None] if len(alphas) == 1 else torch.stack([alpha*gram for alpha in alphas])
+    gram = (
+        gram.mul_(alphas[0])[None]
+        if len(alphas) == 1
+        else torch.stack([alpha * gram for alpha in alphas])
+    )
     gram.diagonal(dim1=-2, dim2=-1).add_(1)
-    return torch.linalg.cholesky_ex(gram.mT)                     # symmetric: column by column is how LAPACK wants it
+    return torch.linalg.cholesky_ex(gram.mT)  # symmetric: column by column is how LAPACK wants it
 
-def _half_logdet(chol: Tensor) -> Tensor: return chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+def _half_logdet(chol: Tensor) -> Tensor:
+    return chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
 
 def _has_digits(chol: Tensor) -> bool:
     "Whether the pivots are finite, and float32 can still tell the largest plus 1 from the largest, since the smallest eigenvalue is 1."
-    largest = chol.diagonal(dim1=-2, dim2=-1).amax()**2
+    largest = chol.diagonal(dim1=-2, dim2=-1).amax() ** 2
     return bool(largest < (2**23 if chol.dtype == torch.float32 else torch.inf))
+
 
 def _cholesky64(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
     "The same in float64, or an error that says why there is none."
-    if not torch.isfinite(a).all(): raise UserError("coding rate of tokens that are not finite (NaN or inf); look at the layer that made them")
+    if not torch.isfinite(a).all():
+        raise UserError(
+            "coding rate of tokens that are not finite (NaN or inf); look at the layer that made them"
+        )
     chol, info = _cholesky(a.double(), alphas)
-    if info.any() or not torch.isfinite(chol).all(): raise UserError("coding rate: I + alpha Gram can't be factorised even in float64; the tokens are too large for this eps")
+    if info.any() or not torch.isfinite(chol).all():
+        raise UserError(
+            "coding rate: I + alpha Gram can't be factorised even in float64; the tokens are too large for this eps"
+        )
     return chol
+
 
 def _inverse(chol: Tensor) -> Tensor:
     "(L L^T)^-1; on a GPU by a batched triangular solve, since `cholesky_inverse` takes one matrix after the other there."
-    if chol.device.type == "cpu": return torch.cholesky_inverse(chol)
-    side = torch.linalg.solve_triangular(chol, torch.eye(chol.shape[-1], dtype=chol.dtype, device=chol.device), upper=False)
+    if chol.device.type == "cpu":
+        return torch.cholesky_inverse(chol)
+    side = torch.linalg.solve_triangular(
+        chol, torch.eye(chol.shape[-1], dtype=chol.dtype, device=chol.device), upper=False
+    )
     return side.mT @ side
+
 
 class _HalfLogdet(torch.autograd.Function):
     "1/2 logdet(I + alpha A^T A) for each alpha, with gradient alpha A (I + alpha A^T A)^-1 from the factor of the forward pass."
+
     @staticmethod
-    def forward(ctx, a, alphas, wait):                           # wait: look at the result, and mend or refuse a failure
+    def forward(ctx, a, alphas, wait):  # wait: look at the result, and mend or refuse a failure
         chol, info = _cholesky(a if wait else a.double(), alphas)
         value = _half_logdet(chol)
-        if not wait: value = value.masked_fill(info != 0, torch.nan)
-        elif info.any() or not _has_digits(chol): value = _half_logdet(chol := _cholesky64(a, alphas))
-        ctx.save_for_backward(a, chol); ctx.alphas = alphas
+        if not wait:
+            value = value.masked_fill(info != 0, torch.nan)
+        elif info.any() or not _has_digits(chol):
+            value = _half_logdet(chol := _cholesky64(a, alphas))
+        ctx.save_for_backward(a, chol)
+        ctx.alphas = alphas
         return value.to(a.dtype)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):                                     # (E, ...)
+    def backward(ctx, grad):  # (E, ...)
         a, chol = ctx.saved_tensors
-        inverse = sum(alpha*g[..., None, None]*i for alpha, g, i in zip(ctx.alphas, grad, _inverse(chol).to(a.dtype)))
+        inverse = sum(
+            alpha * g[..., None, None] * i
+            for alpha, g, i in zip(ctx.alphas, grad, _inverse(chol).to(a.dtype))
+        )
         return (inverse @ a if a.shape[-2] <= a.shape[-1] else a @ inverse), None, None
 
-def half_logdet_gram(a: Tensor,        # (..., n, m) any matrix; computed in float32 at least
-                     alpha: float | Sequence[float],  # one factor (> 0), or E of them, which share the Gram matrix
-                     ) -> Tensor:      # (...) nats; (E, ...) for E values of alpha
+
+def half_logdet_gram(
+    a: Tensor,  # (..., n, m) any matrix; computed in float32 at least
+    alpha: float | Sequence[float],  # one factor (> 0), or E of them, which share the Gram matrix
+) -> Tensor:  # (...) nats; (E, ...) for E values of alpha
     "1/2 logdet(I + alpha A^T A), by Cholesky of the smaller of A^T A and A A^T; a `UserError` if A is not finite or too large (NaN if differentiated off the CPU)."
     alphas = (float(alpha),) if isinstance(alpha, Real) else tuple(map(float, alpha))
-    with full_precision(a.device):                               # contiguous: products of the K views of one matrix would copy them again and again
-        value = _HalfLogdet.apply(a.to(torch.promote_types(a.dtype, torch.float32)).contiguous(), alphas, a.device.type == "cpu" or not (a.requires_grad and torch.is_grad_enabled()))
+    with full_precision(
+        a.device
+    ):  # contiguous: products of the K views of one matrix would copy them again and again
+        value = _HalfLogdet.apply(
+            a.to(torch.promote_types(a.dtype, torch.float32)).contiguous(),
+            alphas,
+            a.device.type == "cpu" or not (a.requires_grad and torch.is_grad_enabled()),
+        )
     return value[0] if isinstance(alpha, Real) else value
 
 # %% ../nbs/01_rates.ipynb #fc4abee5
-def check_eps(eps: float,       # a distortion; 0, less and NaN are refused
-              ) -> float:       # the same, of NumPy's numbers as Python's
+def check_eps(
+    eps: float,  # a distortion; 0, less and NaN are refused
+) -> float:  # the same, of NumPy's numbers as Python's
     "Return `eps` if it is a distortion (> 0), else raise a `UserError`."
-    if not eps > 0: raise UserError(f"eps is {eps}; a distortion is a number above 0, such as 0.5")
+    if not eps > 0:
+        raise UserError(f"eps is {eps}; a distortion is a number above 0, such as 0.5")
     return float(eps)
+
 
 def _alpha(n: int, m: int, eps: float | Sequence[float]) -> float | tuple[float, ...]:
     "m/(N eps^2), for one distortion or for each of several."
-    return m/(n*check_eps(eps)**2) if isinstance(eps, Real) else tuple(m/(n*check_eps(e)**2) for e in eps)
+    return (
+        m / (n * check_eps(eps) ** 2)
+        if isinstance(eps, Real)
+        else tuple(m / (n * check_eps(e) ** 2) for e in eps)
+    )
 
-def coding_rate(z: Tensor,          # tokens (..., N, d)
-                eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
-                ) -> Tensor:        # (...) nats per sample; (E, ...) for E distortions
+
+def coding_rate(
+    z: Tensor,  # tokens (..., N, d)
+    eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
+) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
     "R(Z) = 1/2 logdet(I + d/(N eps^2) Z^T Z): nats to describe all tokens up to distortion `eps` (Yu et al. 2020, eq. 1); a `UserError` as for `check_eps` and `half_logdet_gram`."
     return half_logdet_gram(z, _alpha(*z.shape[-2:], eps))
 
 # %% ../nbs/01_rates.ipynb #bd96dfa0
-def pack(u: Tensor,               # (..., K, d, p) subspaces
-         ) -> Tensor:             # (..., d, K p), [U_1 ... U_K]
+def pack(
+    u: Tensor,  # (..., K, d, p) subspaces
+) -> Tensor:  # (..., d, K p), [U_1 ... U_K]
     "The K bases side by side; a view where `u` is a view of one weight matrix."
     return u.transpose(-3, -2).flatten(-2)
 
-def project(z: Tensor,            # tokens (..., N, d)
-            u: Tensor,            # subspaces (K, d, p), or (..., K, d, p) for each sample
-            ) -> Tensor:          # coordinates V_k = Z U_k, (..., K, N, p)
+
+def project(
+    z: Tensor,  # tokens (..., N, d)
+    u: Tensor,  # subspaces (K, d, p), or (..., K, d, p) for each sample
+) -> Tensor:  # coordinates V_k = Z U_k, (..., K, N, p)
     "The coordinates of all tokens in all subspaces; a `UserError` if their widths differ."
-    if u.ndim < 3 or z.ndim < 2: raise UserError(f"tokens of shape {tuple(z.shape)} and subspaces of shape {tuple(u.shape)}; z is (..., N, d) and u is (K, d, p)")
-    if z.shape[-1] != u.shape[-2]: raise UserError(f"tokens of width {z.shape[-1]} and subspaces of width {u.shape[-2]}; z is (..., N, d) and u is (K, d, p) with the same d")
-    v = z @ pack(u)                                              # (..., N, K p)
+    if u.ndim < 3 or z.ndim < 2:
+        raise UserError(
+            f"tokens of shape {tuple(z.shape)} and subspaces of shape {tuple(u.shape)}; z is (..., N, d) and u is (K, d, p)"
+        )
+    if z.shape[-1] != u.shape[-2]:
+        raise UserError(
+            f"tokens of width {z.shape[-1]} and subspaces of width {u.shape[-2]}; z is (..., N, d) and u is (K, d, p) with the same d"
+        )
+    v = z @ pack(u)  # (..., N, K p)
     return v.unflatten(-1, (u.shape[-3], u.shape[-1])).transpose(-3, -2)
 
-def subspace_coding_rate(z: Tensor,          # tokens (..., N, d)
-                         u: Tensor,          # subspaces (K, d, p)
-                         eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
-                         ) -> Tensor:        # (...) nats per sample; (E, ...) for E distortions
+
+def subspace_coding_rate(
+    z: Tensor,  # tokens (..., N, d)
+    u: Tensor,  # subspaces (K, d, p)
+    eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
+) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
     "R^c(Z; U) = sum_k 1/2 logdet(I + p/(N eps^2) (Z U_k)^T (Z U_k)): nats to describe the tokens subspace by subspace; a `UserError` as for `project` and `coding_rate`."
     dtype = torch.promote_types(torch.promote_types(z.dtype, u.dtype), torch.float32)
     with full_precision(z.device):
         return projected_coding_rate(project(z.to(dtype), u.to(dtype)), eps)
 
-def projected_coding_rate(v: Tensor,          # coordinates V_k = Z U_k (..., K, N, p)
-                          eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
-                          ) -> Tensor:        # (...) nats per sample; (E, ...) for E distortions
+
+def projected_coding_rate(
+    v: Tensor,  # coordinates V_k = Z U_k (..., K, N, p)
+    eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
+) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
     "R^c of tokens that are already projected; a `UserError` as for `coding_rate`."
     return half_logdet_gram(v, _alpha(*v.shape[-2:], eps)).sum(-1)
 
 # %% ../nbs/01_rates.ipynb #8c7f1980
-def taylor_terms(z: Tensor,          # tokens (..., N, d)
-                 u: Tensor,          # subspaces (K, d, p)
-                 eps: float = 0.5,   # distortion (> 0), squared inside
-                 ) -> tuple[Tensor, Tensor]:  # first- and second-order term of R^c, (...) nats each
+def taylor_terms(
+    z: Tensor,  # tokens (..., N, d)
+    u: Tensor,  # subspaces (K, d, p)
+    eps: float = 0.5,  # distortion (> 0), squared inside
+) -> tuple[Tensor, Tensor]:  # first- and second-order term of R^c, (...) nats each
     "The terms 1/2 sum x and -1/4 sum x^2 of R^c = 1/2 sum log(1 + x), x = alpha_p lambda (eq. 5); a `UserError` as for `project` and `check_eps`."
     dtype = torch.promote_types(torch.promote_types(z.dtype, u.dtype), torch.float32)
     v = project(z.to(dtype), u.to(dtype))
     n, p = v.shape[-2:]
-    gram = v.mT @ v*(p/(n*check_eps(eps)**2))                    # (..., K, p, p), eigenvalues x
-    first = 0.5*gram.diagonal(dim1=-2, dim2=-1).sum((-2, -1))
-    return first, -0.25*gram.square().sum((-3, -2, -1))
+    gram = v.mT @ v * (p / (n * check_eps(eps) ** 2))  # (..., K, p, p), eigenvalues x
+    first = 0.5 * gram.diagonal(dim1=-2, dim2=-1).sum((-2, -1))
+    return first, -0.25 * gram.square().sum((-3, -2, -1))

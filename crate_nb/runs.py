@@ -20,128 +20,220 @@ from .data import NAMES, dataset_name
 from .models import SIZES, VARIANTS, check_sizes
 
 # %% ../nbs/07_runs.ipynb #e175fd69
-def one_line(e: pydantic.ValidationError,  # only its first problem is told
-             what: str                     # what a field is called, such as `parameter`
-             ) -> str:
+def one_line(
+    e: pydantic.ValidationError,  # only its first problem is told
+    what: str,  # what a field is called, such as `parameter`
+) -> str:
     "The first problem of a validation error as one line: where, what is wrong, what was given."
     problem = e.errors()[0]
-    where, message = ".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")
-    if not where: return message                                 # two fields that do not fit: the message names them
-    if problem["type"] == "extra_forbidden": return f"unknown {what} {where!r}"
-    given = "" if problem["type"] in ("missing", "value_error") else f" (given: {problem['input']!r})"
+    where, message = (
+        ".".join(map(str, problem["loc"])),
+        problem["msg"].removeprefix("Value error, "),
+    )
+    if not where:
+        return message  # two fields that do not fit: the message names them
+    if problem["type"] == "extra_forbidden":
+        return f"unknown {what} {where!r}"
+    given = (
+        "" if problem["type"] in ("missing", "value_error") else f" (given: {problem['input']!r})"
+    )
     return f"{what} {where!r}: {message}{given}"
+
 
 class Strict(pydantic.BaseModel):
     "A frozen, strictly typed set of fields; what is wrong is told in one line, by a `UserError`."
-    model_config = pydantic.ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    def __init__(self, **fields):                                # values by name; lists become tuples
-        fields = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}   # JSON and papermill know lists only
-        try: super().__init__(**fields)
+    model_config = pydantic.ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
+    )
+
+    def __init__(self, **fields):  # values by name; lists become tuples
+        fields = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()
+        }  # JSON and papermill know lists only
+        try:
+            super().__init__(**fields)
         except pydantic.ValidationError as e:
             unknown = e.errors()[0]["type"] == "extra_forbidden"
-            raise UserError(one_line(e, "parameter") + (f"; allowed: {', '.join(type(self).model_fields)}" if unknown else "")) from None
+            raise UserError(
+                one_line(e, "parameter")
+                + (f"; allowed: {', '.join(type(self).model_fields)}" if unknown else "")
+            ) from None
 
 # %% ../nbs/07_runs.ipynb #86f1481f
-Positive = pydantic.PositiveInt                                  # of strict pydantic fields: an integer above 0
+Positive = pydantic.PositiveInt  # of strict pydantic fields: an integer above 0
+
 
 class RunConfig(Strict):
     "What is trained, on what, how, and what is recorded; two runs of one configuration give one record."
+
     # data
-    dataset: str = "cifar10"                                     # its label, see `data.dataset_name`
-    train_size: Positive | None = None                           # images of a fixed shuffle; None: all
-    test_size: Positive | None = None                            # likewise, of the test images
-    image_size: Positive = 224                                   # pixels, after resizing
-    crop: tuple[float, float] | None = (0.08, 1.0)               # area range of the random resized crop; None: no crop
-    flip: bool = True                                            # mirror each training image with probability 1/2
-    ra_ops: pydantic.NonNegativeInt = 2                          # RandAugment: operations; 0: none
-    ra_magnitude: int = pydantic.Field(14, ge=0, le=30)          # RandAugment: magnitude, of 0 to 30
+    dataset: str = "cifar10"  # its label, see `data.dataset_name`
+    train_size: Positive | None = None  # images of a fixed shuffle; None: all
+    test_size: Positive | None = None  # likewise, of the test images
+    image_size: Positive = 224  # pixels, after resizing
+    crop: tuple[float, float] | None = (
+        0.08,
+        1.0,
+    )  # area range of the random resized crop; None: no crop
+    flip: bool = True  # mirror each training image with probability 1/2
+    ra_ops: pydantic.NonNegativeInt = 2  # RandAugment: operations; 0: none
+    ra_magnitude: int = pydantic.Field(14, ge=0, le=30)  # RandAugment: magnitude, of 0 to 30
     # model
-    variant: str = "crate"                                       # a row of `models.VARIANTS`
-    patch_size: Positive = 16                                    # pixels a side; divides `image_size`
-    dim: Positive = 384                                          # width of a token, d
-    depth: Positive = 12                                         # layers, L
-    heads: Positive = 6                                          # subspaces of a layer, K; divides `dim`
-    dropout: float = pydantic.Field(0.0, ge=0, lt=1)             # after positions, softmax and output map
-    eta: float = pydantic.Field(0.1, gt=0)                       # ISTA: step size
-    lam: float = pydantic.Field(0.1, ge=0)                       # ISTA: weight of the l1 norm
+    variant: str = "crate"  # a row of `models.VARIANTS`
+    patch_size: Positive = 16  # pixels a side; divides `image_size`
+    dim: Positive = 384  # width of a token, d
+    depth: Positive = 12  # layers, L
+    heads: Positive = 6  # subspaces of a layer, K; divides `dim`
+    dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # after positions, softmax and output map
+    eta: float = pydantic.Field(0.1, gt=0)  # ISTA: step size
+    lam: float = pydantic.Field(0.1, ge=0)  # ISTA: weight of the l1 norm
     # optimisation
-    optimizer: Literal["adam", "adamw"] = "adam"                 # PyTorch's, betas and eps at its defaults
-    lr: float = pydantic.Field(1e-4, gt=0)                       # learning rate; with `cosine`, that of the first step
-    weight_decay: float = pydantic.Field(0.0, ge=0)              # adam: l2 penalty, added to the gradient; adamw: decoupled
-    schedule: Literal["cosine", "constant"] = "cosine"           # cosine: to zero at the last step
-    batch_size: Positive = 128                                   # images of a step; an epoch's last batch may be smaller
-    epochs: pydantic.NonNegativeInt = 200                        # at most, where `stop_loss` is given; 0: the model stays untrained
-    stop_loss: float | None = pydantic.Field(None, gt=0)         # stop after the first epoch at whose end the training cross-entropy, without dropout, is at most this
+    optimizer: Literal["adam", "adamw"] = "adam"  # PyTorch's, betas and eps at its defaults
+    lr: float = pydantic.Field(1e-4, gt=0)  # learning rate; with `cosine`, that of the first step
+    weight_decay: float = pydantic.Field(
+        0.0, ge=0
+    )  # adam: l2 penalty, added to the gradient; adamw: decoupled
+    schedule: Literal["cosine", "constant"] = "cosine"  # cosine: to zero at the last step
+    batch_size: Positive = 128  # images of a step; an epoch's last batch may be smaller
+    epochs: pydantic.NonNegativeInt = (
+        200  # at most, where `stop_loss` is given; 0: the model stays untrained
+    )
+    stop_loss: float | None = pydantic.Field(
+        None, gt=0
+    )  # stop after the first epoch at whose end the training cross-entropy, without dropout, is at most this
     # sparse rate reduction as regulariser (eq. 14)
-    srr_layer: Positive | Literal["random"] | None = None        # None: cross-entropy alone
-    srr_alpha: float = pydantic.Field(0.001, gt=0)               # weight of SRR in the loss
-    srr_eps: float = pydantic.Field(0.5, gt=0)                   # distortion of its rates, squared inside
-    srr_lam: float = pydantic.Field(0.1, ge=0)                   # weight of its sparsity term; also of l0 in the recorded SRR
-    srr_sparsity: Literal["l0", "l1"] = "l0"                     # l0: non-zero entries, no gradient; l1: sum of absolute values
+    srr_layer: Positive | Literal["random"] | None = None  # None: cross-entropy alone
+    srr_alpha: float = pydantic.Field(0.001, gt=0)  # weight of SRR in the loss
+    srr_eps: float = pydantic.Field(0.5, gt=0)  # distortion of its rates, squared inside
+    srr_lam: float = pydantic.Field(
+        0.1, ge=0
+    )  # weight of its sparsity term; also of l0 in the recorded SRR
+    srr_sparsity: Literal["l0", "l1"] = (
+        "l0"  # l0: non-zero entries, no gradient; l1: sum of absolute values
+    )
     # what is recorded: layer-wise SRR on the first training images, not augmented
-    probe_epochs: tuple[pydantic.NonNegativeInt, ...] = (0, 1, 2, 5, 10, 20, 50, 100, 150, 200)  # 0: before training
-    probe_size: Positive = 1000                                  # images; all where there are fewer
-    test_every: Positive = 1                                     # epochs between evaluations on the test images; the last one is always evaluated
+    probe_epochs: tuple[pydantic.NonNegativeInt, ...] = (
+        0,
+        1,
+        2,
+        5,
+        10,
+        20,
+        50,
+        100,
+        150,
+        200,
+    )  # 0: before training
+    probe_size: Positive = 1000  # images; all where there are fewer
+    test_every: Positive = (
+        1  # epochs between evaluations on the test images; the last one is always evaluated
+    )
     probe_eps: tuple[pydantic.PositiveFloat, ...] = (0.1, 0.5, 1.0)  # distortions, at least one
-    seed: pydantic.NonNegativeInt = 0                            # of initial weights, order, augmentation, dropout and random layers; not of the subsets
+    seed: pydantic.NonNegativeInt = (
+        0  # of initial weights, order, augmentation, dropout and random layers; not of the subsets
+    )
 
     @pydantic.model_validator(mode="after")
     def _consistent(self):
         check_choice("variant", self.variant, VARIANTS)
         check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
-        if self.crop and not 0 < self.crop[0] <= self.crop[1] <= 1: raise UserError(f"crop {self.crop} is no range of areas; give two numbers with 0 < low <= high <= 1")
-        if isinstance(self.srr_layer, int) and self.srr_layer > self.depth: raise UserError(f"srr_layer {self.srr_layer} of a model with {self.depth} layers; allowed: 1 to {self.depth}, random or None")
-        if list(self.probe_epochs) != sorted({e for e in self.probe_epochs if e <= self.epochs}): raise UserError(f"probe_epochs {self.probe_epochs}: give epochs from 0 to {self.epochs} in rising order")
-        if not self.probe_eps: raise UserError("probe_eps is empty; give at least one distortion, such as 0.5")
+        if self.crop and not 0 < self.crop[0] <= self.crop[1] <= 1:
+            raise UserError(
+                f"crop {self.crop} is no range of areas; give two numbers with 0 < low <= high <= 1"
+            )
+        if isinstance(self.srr_layer, int) and self.srr_layer > self.depth:
+            raise UserError(
+                f"srr_layer {self.srr_layer} of a model with {self.depth} layers; allowed: 1 to {self.depth}, random or None"
+            )
+        if list(self.probe_epochs) != sorted({e for e in self.probe_epochs if e <= self.epochs}):
+            raise UserError(
+                f"probe_epochs {self.probe_epochs}: give epochs from 0 to {self.epochs} in rising order"
+            )
+        if not self.probe_eps:
+            raise UserError("probe_eps is empty; give at least one distortion, such as 0.5")
         return self
 
     @property
     def id(self) -> str:
         "12 hex digits: the hash of the fields that differ from the defaults."
-        canonical = json.dumps(self.model_dump(mode="json", exclude_defaults=True), sort_keys=True, separators=(",", ":"))
+        canonical = json.dumps(
+            self.model_dump(mode="json", exclude_defaults=True),
+            sort_keys=True,
+            separators=(",", ":"),
+        )
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
-    def but(self,
-            **changes         # fields and their new values
-            ) -> "RunConfig":  # with an id of its own
+    def but(
+        self,
+        **changes,  # fields and their new values
+    ) -> "RunConfig":  # with an id of its own
         "A copy with some fields changed, validated; a `UserError` if they do not fit."
         return type(self)(**(dict(self) | changes))
 
 # %% ../nbs/07_runs.ipynb #6279beb4
 _COST, _OPEN = "as much as the scale can bear", "not in the text that we work from"
-ORIGINS: dict[str, tuple[str, str]] = {                          # field -> who says so (paper, derived, official code, chosen), and what there is to know
+ORIGINS: dict[
+    str, tuple[str, str]
+] = {  # field -> who says so (paper, derived, official code, chosen), and what there is to know
     "dataset": ("paper", "CIFAR-10 and CIFAR-100"),
-    "train_size": ("paper", "all; at smaller scales " + _COST), "test_size": ("paper", "all; at smaller scales " + _COST),
+    "train_size": ("paper", "all; at smaller scales " + _COST),
+    "test_size": ("paper", "all; at smaller scales " + _COST),
     "image_size": ("derived", "from the printed parameter counts; at smaller scales " + _COST),
-    "crop": ("paper", "random resize and crop; its range of areas is the usual one, and chosen"), "flip": ("paper", "horizontal flip"),
-    "ra_ops": ("paper", "RandAugment"), "ra_magnitude": ("paper", "RandAugment"),
+    "crop": ("paper", "random resize and crop; its range of areas is the usual one, and chosen"),
+    "flip": ("paper", "horizontal flip"),
+    "ra_ops": ("paper", "RandAugment"),
+    "ra_magnitude": ("paper", "RandAugment"),
     "variant": ("paper", "its model types"),
-    "patch_size": ("derived", "from the printed parameter counts"), "dim": ("paper", "CRATE-Tiny; at smaller scales " + _COST), "depth": ("paper", "CRATE-Tiny"), "heads": ("paper", "CRATE-Tiny; at smaller scales the width decides"),
+    "patch_size": ("derived", "from the printed parameter counts"),
+    "dim": ("paper", "CRATE-Tiny; at smaller scales " + _COST),
+    "depth": ("paper", "CRATE-Tiny"),
+    "heads": ("paper", "CRATE-Tiny; at smaller scales the width decides"),
     "dropout": ("paper", "an axis of the correlation study; its values are chosen, none elsewhere"),
-    "eta": ("official code", _OPEN), "lam": ("official code", _OPEN),
-    "optimizer": ("paper", "Adam"), "lr": ("official code", "the value has dropped out of the text; that of the official fine-tuning script at scale paper, chosen elsewhere and in the study"),
-    "weight_decay": ("chosen", "none, as the paper names none"), "schedule": ("paper", "cosine decay; constant in the study, which stops by its loss"),
-    "batch_size": ("paper", "at scale paper; an axis of the study with values that are chosen"), "epochs": ("paper", "at scale paper; in the study, a bound"), "stop_loss": ("paper", "of the study, at scales small and paper; looser at smoke and quick"),
-    "srr_layer": ("paper", "Tables 2 and 6"), "srr_alpha": ("paper", "found by its grid search"), "srr_eps": ("chosen", _OPEN + "; claims are tested at three"), "srr_lam": ("paper", "of SRR as it is measured"), "srr_sparsity": ("paper", "counts, which have no gradient"),
-    "probe_epochs": ("chosen", _OPEN), "probe_size": ("chosen", "the training set, says the paper; its first images here"), "test_every": ("chosen", "how often a run looks at the test set changes nothing else"), "probe_eps": ("chosen", _OPEN),
+    "eta": ("official code", _OPEN),
+    "lam": ("official code", _OPEN),
+    "optimizer": ("paper", "Adam"),
+    "lr": (
+        "official code",
+        "the value has dropped out of the text; that of the official fine-tuning script at scale paper, chosen elsewhere and in the study",
+    ),
+    "weight_decay": ("chosen", "none, as the paper names none"),
+    "schedule": ("paper", "cosine decay; constant in the study, which stops by its loss"),
+    "batch_size": ("paper", "at scale paper; an axis of the study with values that are chosen"),
+    "epochs": ("paper", "at scale paper; in the study, a bound"),
+    "stop_loss": ("paper", "of the study, at scales small and paper; looser at smoke and quick"),
+    "srr_layer": ("paper", "Tables 2 and 6"),
+    "srr_alpha": ("paper", "found by its grid search"),
+    "srr_eps": ("chosen", _OPEN + "; claims are tested at three"),
+    "srr_lam": ("paper", "of SRR as it is measured"),
+    "srr_sparsity": ("paper", "counts, which have no gradient"),
+    "probe_epochs": ("chosen", _OPEN),
+    "probe_size": ("chosen", "the training set, says the paper; its first images here"),
+    "test_every": ("chosen", "how often a run looks at the test set changes nothing else"),
+    "probe_eps": ("chosen", _OPEN),
     "seed": ("chosen", "the paper gives no number of seeds"),
 }
 
 # %% ../nbs/07_runs.ipynb #77ab2d6b
-SCHEMA = 2                                                       # of records; raised when their layout changes
+SCHEMA = 2  # of records; raised when their layout changes
+
 
 class Record(pydantic.BaseModel):
     "What a run leaves behind; see `data/README.md` for every column."
+
     model_config = pydantic.ConfigDict(frozen=True, strict=True, extra="forbid")
-    id: str                                                      # that of `config`, 12 hex digits
-    schema_version: int = SCHEMA                                 # of the layout in which it was written
-    config: RunConfig                                            # what was trained
-    provenance: dict[str, Any]                                   # what made it: versions, device, threads, time, digest of the images
-    history: list[dict[str, Any]]                                # one row per epoch: losses (nats), accuracies (%)
-    probe: dict[str, list[float]]                                # layer-wise SRR by column; an entry per epoch, eps and layer
-    final: dict[str, Any]                                        # the end of the run: losses (nats), accuracies (%), epochs, steps, parameters
-    measures: dict[str, Any] = {}                                # complexity measures, where they were asked for
+    id: str  # that of `config`, 12 hex digits
+    schema_version: int = SCHEMA  # of the layout in which it was written
+    config: RunConfig  # what was trained
+    provenance: dict[
+        str, Any
+    ]  # what made it: versions, device, threads, time, digest of the images
+    history: list[dict[str, Any]]  # one row per epoch: losses (nats), accuracies (%)
+    probe: dict[str, list[float]]  # layer-wise SRR by column; an entry per epoch, eps and layer
+    final: dict[
+        str, Any
+    ]  # the end of the run: losses (nats), accuracies (%), epochs, steps, parameters
+    measures: dict[str, Any] = {}  # complexity measures, where they were asked for
 
     def probe_frame(self) -> pd.DataFrame:  # the columns of `probe`
         "Layer-wise SRR: one row per epoch, eps and layer."
@@ -152,7 +244,7 @@ class Record(pydantic.BaseModel):
         return pd.DataFrame(self.history)
 
     @property
-    def seconds(self) -> float:              # wall time, wherever it was
+    def seconds(self) -> float:  # wall time, wherever it was
         "What it took to train and to measure."
         return self.provenance["seconds"] + self.provenance.get("measure_seconds", 0)
 
@@ -160,40 +252,80 @@ class Record(pydantic.BaseModel):
         "The record without what may differ between two runs of one configuration: when, where and how fast."
         return self.model_dump(mode="json", exclude={"provenance"})
 
+
 class Unregistered(UserError):
     "A record of a variant that this process does not know."
-    def __init__(self, path: Path,     # of the record
-                 variant: str):        # its variant
-        self.variant = variant
-        super().__init__(f"record {path} is of the variant {variant!r}, which is not registered here; add its row to models.VARIANTS before records are read")
 
-def read_record(path: Path  # a `record.json`
-                ) -> Record:
+    def __init__(
+        self,
+        path: Path,  # of the record
+        variant: str,
+    ):  # its variant
+        self.variant = variant
+        super().__init__(
+            f"record {path} is of the variant {variant!r}, which is not registered here; add its row to models.VARIANTS before records are read"
+        )
+
+
+def read_record(
+    path: Path,  # a `record.json`
+) -> Record:
     "The record in a file; a `UserError` that names the file if it is unreadable, damaged, edited or of a newer schema; `Unregistered` if its variant is not in `models.VARIANTS`."
-    try: raw = json.loads(path.read_text())
-    except OSError as e: raise UserError(f"can't read record {path}: {e.strerror}") from e
-    except ValueError as e: raise UserError(f"record {path} is damaged ({e}); delete its folder and train it again") from e
+    try:
+        raw = json.loads(path.read_text())
+    except OSError as e:
+        raise UserError(f"can't read record {path}: {e.strerror}") from e
+    except ValueError as e:
+        raise UserError(
+            f"record {path} is damaged ({e}); delete its folder and train it again"
+        ) from e
     found = raw.get("schema_version") if isinstance(raw, dict) else None
-    if isinstance(found, int) and found > SCHEMA: raise UserError(f"record {path} has schema {found}, this version of crate_nb reads up to {SCHEMA}; upgrade crate_nb")
+    if isinstance(found, int) and found > SCHEMA:
+        raise UserError(
+            f"record {path} has schema {found}, this version of crate_nb reads up to {SCHEMA}; upgrade crate_nb"
+        )
     config = raw.get("config") if isinstance(raw, dict) else None
-    if isinstance(config, dict) and isinstance(v := config.get("variant"), str) and v not in VARIANTS: raise Unregistered(path, v)
-    try: record = Record.model_validate_json(path.read_bytes())
-    except pydantic.ValidationError as e: raise UserError(f"record {path} is damaged ({one_line(e, 'field')}); delete its folder and train it again") from None
-    if record.id != record.config.id: raise UserError(f"record {path} says id {record.id}, but its configuration has id {record.config.id}; it was edited, delete its folder and train it again")
-    if path.name == "record.json" and path.parent.name != record.id: raise UserError(f"record {path} says id {record.id}, but lies in another run's folder; it was copied, delete it")
+    if (
+        isinstance(config, dict)
+        and isinstance(v := config.get("variant"), str)
+        and v not in VARIANTS
+    ):
+        raise Unregistered(path, v)
+    try:
+        record = Record.model_validate_json(path.read_bytes())
+    except pydantic.ValidationError as e:
+        raise UserError(
+            f"record {path} is damaged ({one_line(e, 'field')}); delete its folder and train it again"
+        ) from None
+    if record.id != record.config.id:
+        raise UserError(
+            f"record {path} says id {record.id}, but its configuration has id {record.config.id}; it was edited, delete its folder and train it again"
+        )
+    if path.name == "record.json" and path.parent.name != record.id:
+        raise UserError(
+            f"record {path} says id {record.id}, but lies in another run's folder; it was copied, delete it"
+        )
     for k in ("train_accuracy", "test_accuracy"):
-        if k in record.final and not (type(record.final[k]) in (int, float) and 0 <= record.final[k] <= 100): raise UserError(f"record {path} says {k} {record.final[k]!r}, a share of 0 to 100 %; it was edited, delete its folder and train it again")
+        if k in record.final and not (
+            type(record.final[k]) in (int, float) and 0 <= record.final[k] <= 100
+        ):
+            raise UserError(
+                f"record {path} says {k} {record.final[k]!r}, a share of 0 to 100 %; it was edited, delete its folder and train it again"
+            )
     return record
 
 # %% ../nbs/07_runs.ipynb #0b175002
-def pack_hits(hits: Sequence[bool]  # for each test image, whether it is classified rightly
-              ) -> str:             # hexadecimal, 4 images a digit
+def pack_hits(
+    hits: Sequence[bool],  # for each test image, whether it is classified rightly
+) -> str:  # hexadecimal, 4 images a digit
     "Booleans as text, for `Record.final`."
     return np.packbits(np.asarray(hits, bool)).tobytes().hex()
 
-def unpack_hits(text: str,   # as `pack_hits` gives it
-                images: int  # how many there are
-                ) -> np.ndarray:  # (images,) of bool
+
+def unpack_hits(
+    text: str,  # as `pack_hits` gives it
+    images: int,  # how many there are
+) -> np.ndarray:  # (images,) of bool
     "Booleans from their text."
     return np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=images).astype(bool)
 
@@ -201,221 +333,460 @@ def unpack_hits(text: str,   # as `pack_hits` gives it
 class Busy(UserError):
     "Another process trains this run."
 
-_LAYOUT = hashlib.sha256(repr([SCHEMA, *RunConfig.model_fields]).encode()).hexdigest()[:8]   # of the rows below
 
-def training_name(config: RunConfig  # its `srr_layer` alone decides
-                  ) -> str:
+_LAYOUT = hashlib.sha256(repr([SCHEMA, *RunConfig.model_fields]).encode()).hexdigest()[
+    :8
+]  # of the rows below
+
+
+def training_name(
+    config: RunConfig,  # its `srr_layer` alone decides
+) -> str:
     "`cross-entropy`, `layer-12`, `random-layer`: the row of Table 6."
-    return {None: "cross-entropy", "random": "random-layer"}.get(config.srr_layer, f"layer-{config.srr_layer}")
+    return {None: "cross-entropy", "random": "random-layer"}.get(
+        config.srr_layer, f"layer-{config.srr_layer}"
+    )
+
 
 def _row(r: Record) -> dict[str, Any]:
-    return dict(id=r.id, training=training_name(r.config)) | r.config.model_dump(mode="json") | r.final | {k: r.provenance.get(k) for k in ("device", "utc", "seconds", "data_digest")}
+    return (
+        dict(id=r.id, training=training_name(r.config))
+        | r.config.model_dump(mode="json")
+        | r.final
+        | {k: r.provenance.get(k) for k in ("device", "utc", "seconds", "data_digest")}
+    )
+
 
 @lru_cache
-def _left_out(scale: str, variants: tuple[str, ...]):            # said once
-    logging.getLogger("crate_nb").warning("records of scale %s are left out: %s %s not registered in models.VARIANTS", scale, ", ".join(variants), "is" if len(variants) == 1 else "are")
+def _left_out(scale: str, variants: tuple[str, ...]):  # said once
+    logging.getLogger("crate_nb").warning(
+        "records of scale %s are left out: %s %s not registered in models.VARIANTS",
+        scale,
+        ", ".join(variants),
+        "is" if len(variants) == 1 else "are",
+    )
+
 
 class Store:
     "The records of one scale; iterating reads them all, in the order of their ids, but for those of variants that are not registered in this process (it says so once)."
-    def __init__(self, scale: str,           # name of the folder below `root`, such as a row of `SCALES`
-                 root: Path | None = None):  # default: `data/runs` below `core.home()`
-        self.scale, self.root = scale, Path(root or home()/"data"/"runs")/scale
 
-    def path(self, id: str  # of a run
-             ) -> Path:     # there or not
+    def __init__(
+        self,
+        scale: str,  # name of the folder below `root`, such as a row of `SCALES`
+        root: Path | None = None,
+    ):  # default: `data/runs` below `core.home()`
+        self.scale, self.root = scale, Path(root or home() / "data" / "runs") / scale
+
+    def path(
+        self,
+        id: str,  # of a run
+    ) -> Path:  # there or not
         "The file of a run's record."
-        return self.root/id/"record.json"
+        return self.root / id / "record.json"
 
-    def work(self, id: str  # of a run
-             ) -> Path:     # there or not
+    def work(
+        self,
+        id: str,  # of a run
+    ) -> Path:  # there or not
         "The folder of a run's checkpoint and lock; not in git."
-        return self.root.parent.parent/"work"/self.scale/id
+        return self.root.parent.parent / "work" / self.scale / id
 
-    def weights(self, id: str  # of a run
-                ) -> Path:     # there or not
+    def weights(
+        self,
+        id: str,  # of a run
+    ) -> Path:  # there or not
         "The file of a trained model's weights; not in git."
-        return self.root.parent.parent/"weights"/self.scale/f"{id}.safetensors"
+        return self.root.parent.parent / "weights" / self.scale / f"{id}.safetensors"
 
-    def __contains__(self, config: RunConfig) -> bool: return self.path(config.id).is_file()
+    def __contains__(self, config: RunConfig) -> bool:
+        return self.path(config.id).is_file()
+
     def __iter__(self) -> Iterator[Record]:
         unknown = set()
         for p in sorted(self.root.glob("*/record.json")):
-            try: yield read_record(p)
-            except Unregistered as e: unknown.add(e.variant)
-        if unknown: _left_out(self.scale, tuple(sorted(unknown)))
+            try:
+                yield read_record(p)
+            except Unregistered as e:
+                unknown.add(e.variant)
+        if unknown:
+            _left_out(self.scale, tuple(sorted(unknown)))
 
-    def get(self, config: RunConfig | str  # a configuration, or its id
-            ) -> Record | None:
+    def get(
+        self,
+        config: RunConfig | str,  # a configuration, or its id
+    ) -> Record | None:
         "The record of a configuration or an id; None if there is none, a `UserError` if it is damaged."
         path = self.path(config if isinstance(config, str) else config.id)
         return read_record(path) if path.is_file() else None
 
-    def put(self, record: Record  # replaces what is stored under its id
-            ) -> Record:          # `record` itself
+    def put(
+        self,
+        record: Record,  # replaces what is stored under its id
+    ) -> Record:  # `record` itself
         "Write a record: complete, or not at all; a `UserError` if it can't be written."
-        write_atomic(self.path(record.id), json.dumps(record.model_dump(mode="json"), separators=(",", ":"), allow_nan=False) + "\n")
+        write_atomic(
+            self.path(record.id),
+            json.dumps(record.model_dump(mode="json"), separators=(",", ":"), allow_nan=False)
+            + "\n",
+        )
         return record
 
     @contextmanager
-    def lock(self, id: str  # of a run
-             ) -> Iterator[Path]:  # the run's work folder
+    def lock(
+        self,
+        id: str,  # of a run
+    ) -> Iterator[Path]:  # the run's work folder
         "Hold the run's work folder (checkpoints); `Busy` if another process holds it, a `UserError` if it can't be written or locked."
         work = self.work(id)
         try:
             work.mkdir(parents=True, exist_ok=True)
-            handle = (work/"lock").open("w")
-        except OSError as e: raise UserError(f"cannot write {work}: {e.strerror}; free the space or choose another folder with CRATE_NB_HOME") from e
+            handle = (work / "lock").open("w")
+        except OSError as e:
+            raise UserError(
+                f"cannot write {work}: {e.strerror}; free the space or choose another folder with CRATE_NB_HOME"
+            ) from e
         with handle:
-            for attempt in range(10):                            # `busy` asks for an instant only: try again before giving up
-                try: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB); break
-                except BlockingIOError: time.sleep(0.02)
-                except OSError as e: raise UserError(f"cannot lock {work} ({e.strerror}); its file system has no flock, choose a folder on another with CRATE_NB_HOME") from e
-            else: raise Busy(f"run {id} is being trained by another process; wait for it")
+            for attempt in range(10):  # `busy` asks for an instant only: try again before giving up
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.02)
+                except OSError as e:
+                    raise UserError(
+                        f"cannot lock {work} ({e.strerror}); its file system has no flock, choose a folder on another with CRATE_NB_HOME"
+                    ) from e
+            else:
+                raise Busy(f"run {id} is being trained by another process; wait for it")
             yield work
 
-    def busy(self, id: str  # of a run
-             ) -> bool:     # False, too, where the file system has no locks
+    def busy(
+        self,
+        id: str,  # of a run
+    ) -> bool:  # False, too, where the file system has no locks
         "Whether a process holds the lock of a run."
-        path = self.work(id)/"lock"
-        if not path.exists(): return False
+        path = self.work(id) / "lock"
+        if not path.exists():
+            return False
         with path.open() as handle:
-            try: fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB); return False
-            except BlockingIOError: return True
-            except OSError: return False
+            try:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
 
     def rows(self) -> list[dict[str, Any]]:
         "One row per record that iterating gives, sorted by id: configuration, final metrics (`epochs` are those trained), where and when. Rows are kept in `data/cache` with the time and size of their file: only what is new is read."
-        kept = self.root.parent.parent/"cache"/f"records-{self.scale}-{_LAYOUT}.json"
-        try: known = json.loads(kept.read_text())
-        except (OSError, ValueError): known = {}
+        kept = self.root.parent.parent / "cache" / f"records-{self.scale}-{_LAYOUT}.json"
+        try:
+            known = json.loads(kept.read_text())
+        except (OSError, ValueError):
+            known = {}
         found, unknown = {}, set()
-        for id, path in sorted((f.name, self.path(f.name)) for f in os.scandir(self.root)) if self.root.is_dir() else ():
-            try: stat = os.stat(path)
-            except (FileNotFoundError, NotADirectoryError): continue     # no record in it, or a file such as .DS_Store
+        for id, path in (
+            sorted((f.name, self.path(f.name)) for f in os.scandir(self.root))
+            if self.root.is_dir()
+            else ()
+        ):
+            try:
+                stat = os.stat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # no record in it, or a file such as .DS_Store
             stamp = [stat.st_mtime_ns, stat.st_size]
-            try: found[id] = known[id] if id in known and known[id][0] == stamp else [stamp, _row(read_record(path))]
-            except Unregistered as e: unknown.add(e.variant)
+            try:
+                found[id] = (
+                    known[id]
+                    if id in known and known[id][0] == stamp
+                    else [stamp, _row(read_record(path))]
+                )
+            except Unregistered as e:
+                unknown.add(e.variant)
         if found != known:
-            try: write_atomic(kept, json.dumps(found))
-            except UserError: pass                               # a full or read-only disk costs time, not the answer
+            try:
+                write_atomic(kept, json.dumps(found))
+            except UserError:
+                pass  # a full or read-only disk costs time, not the answer
         unknown |= {row["variant"] for _, row in found.values()} - set(VARIANTS)
-        if unknown: _left_out(self.scale, tuple(sorted(unknown)))
+        if unknown:
+            _left_out(self.scale, tuple(sorted(unknown)))
         return [row for _, row in found.values() if row["variant"] in VARIANTS]
 
     def digest(self) -> str:
         "16 hex digits over all records, whole; any that is added, changed or deleted changes it."
-        files = [(p.parent.name, hashlib.sha256(p.read_bytes()).hexdigest()) for p in sorted(self.root.glob("*/record.json"))]
+        files = [
+            (p.parent.name, hashlib.sha256(p.read_bytes()).hexdigest())
+            for p in sorted(self.root.glob("*/record.json"))
+        ]
         return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
 
-    def frame(self) -> pd.DataFrame:  # id, training, fields of `RunConfig` and `Record.final`, device, utc, seconds, data_digest
+    def frame(
+        self,
+    ) -> (
+        pd.DataFrame
+    ):  # id, training, fields of `RunConfig` and `Record.final`, device, utc, seconds, data_digest
         "The rows as a table."
         return pd.DataFrame(self.rows())
 
 # %% ../nbs/07_runs.ipynb #a7b1ebab
 _NO_AUGMENTATION = dict(crop=None, flip=False, ra_ops=0)
-SCALES: dict[str, dict[str, Any]] = {                            # name -> fields of RunConfig, and the seeds
-    "smoke": dict(dataset="digits", train_size=96, test_size=60, image_size=8, patch_size=2, dim=16, heads=2, batch_size=32, epochs=1, lr=2e-3, probe_epochs=(0, 1), probe_size=32,
-                  seeds=(0, 1), **_NO_AUGMENTATION),
-    "quick": dict(dataset="digits", image_size=8, patch_size=2, dim=32, heads=4, batch_size=32, epochs=5, lr=1e-3, probe_epochs=(0, 1, 2, 3, 5), probe_size=200, seeds=(0, 1, 2), **_NO_AUGMENTATION),
-    "small": dict(dataset="cifar10", train_size=10_000, test_size=2_000, image_size=32, patch_size=4, dim=96, heads=6, batch_size=64, epochs=6, lr=1e-3, crop=None, flip=True, ra_ops=0,
-                  probe_epochs=(0, 1, 2, 4, 6), probe_size=500, seeds=(0, 1, 2, 3, 4)),
-    "medium": dict(dataset="cifar10", image_size=32, patch_size=8, dim=96, heads=6, batch_size=128, epochs=30, lr=1e-3, crop=(0.5, 1.0), ra_ops=0,
-                   probe_epochs=(0, 1, 2, 5, 10, 20, 30), probe_size=500, test_every=5, seeds=(0, 1, 2, 3, 4)),
-    "untrained": dict(dataset="cifar10", **SIZES["tiny"], train_size=64, test_size=64, epochs=0, probe_epochs=(0,), probe_size=64, seeds=tuple(range(20))),
+SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and the seeds
+    "smoke": dict(
+        dataset="digits",
+        train_size=96,
+        test_size=60,
+        image_size=8,
+        patch_size=2,
+        dim=16,
+        heads=2,
+        batch_size=32,
+        epochs=1,
+        lr=2e-3,
+        probe_epochs=(0, 1),
+        probe_size=32,
+        seeds=(0, 1),
+        **_NO_AUGMENTATION,
+    ),
+    "quick": dict(
+        dataset="digits",
+        image_size=8,
+        patch_size=2,
+        dim=32,
+        heads=4,
+        batch_size=32,
+        epochs=5,
+        lr=1e-3,
+        probe_epochs=(0, 1, 2, 3, 5),
+        probe_size=200,
+        seeds=(0, 1, 2),
+        **_NO_AUGMENTATION,
+    ),
+    "small": dict(
+        dataset="cifar10",
+        train_size=10_000,
+        test_size=2_000,
+        image_size=32,
+        patch_size=4,
+        dim=96,
+        heads=6,
+        batch_size=64,
+        epochs=6,
+        lr=1e-3,
+        crop=None,
+        flip=True,
+        ra_ops=0,
+        probe_epochs=(0, 1, 2, 4, 6),
+        probe_size=500,
+        seeds=(0, 1, 2, 3, 4),
+    ),
+    "medium": dict(
+        dataset="cifar10",
+        image_size=32,
+        patch_size=8,
+        dim=96,
+        heads=6,
+        batch_size=128,
+        epochs=30,
+        lr=1e-3,
+        crop=(0.5, 1.0),
+        ra_ops=0,
+        probe_epochs=(0, 1, 2, 5, 10, 20, 30),
+        probe_size=500,
+        test_every=5,
+        seeds=(0, 1, 2, 3, 4),
+    ),
+    "untrained": dict(
+        dataset="cifar10",
+        **SIZES["tiny"],
+        train_size=64,
+        test_size=64,
+        epochs=0,
+        probe_epochs=(0,),
+        probe_size=64,
+        seeds=tuple(range(20)),
+    ),
     "paper": dict(dataset="cifar10", **SIZES["tiny"], seeds=(0, 1, 2)),
 }
 
-def dataset_label(scale: str,                 # a row of `SCALES`
-                  dataset: str | None = None  # a name, the path of a folder, or a label that records carry
-                  ) -> str:
+
+def dataset_label(
+    scale: str,  # a row of `SCALES`
+    dataset: str | None = None,  # a name, the path of a folder, or a label that records carry
+) -> str:
     "The label of a data set: of the scale if None, else a known name, a folder's name, or a label that records of the scale carry; a `UserError` if it is none of these."
-    if dataset is None: return SCALES[check_choice("scale", scale, SCALES)]["dataset"]
-    if dataset not in NAMES and "/" not in dataset and any(r["dataset"] == dataset for r in Store(scale).rows()): return dataset
+    if dataset is None:
+        return SCALES[check_choice("scale", scale, SCALES)]["dataset"]
+    if (
+        dataset not in NAMES
+        and "/" not in dataset
+        and any(r["dataset"] == dataset for r in Store(scale).rows())
+    ):
+        return dataset
     return dataset_name(dataset)
 
-def scale_config(scale: str,                # a row of `SCALES`
-                 dataset: str | None = None,  # a data set's name or folder, or a label that records carry; default: that of the scale
-                 **changes                  # fields of `RunConfig`, instead of the scale's values
-                 ) -> RunConfig:            # all else as the scale has it
+
+def scale_config(
+    scale: str,  # a row of `SCALES`
+    dataset: str
+    | None = None,  # a data set's name or folder, or a label that records carry; default: that of the scale
+    **changes,  # fields of `RunConfig`, instead of the scale's values
+) -> RunConfig:  # all else as the scale has it
     "The configuration of a scale; with fewer epochs than the scale has, its probe epochs are those that come. A `UserError` if the scale, the data set or a field is not allowed."
     fields = {k: v for k, v in SCALES[check_choice("scale", scale, SCALES)].items() if k != "seeds"}
-    if isinstance(epochs := changes.get("epochs"), int): fields["probe_epochs"] = tuple(e for e in fields.get("probe_epochs", RunConfig.model_fields["probe_epochs"].default) if e <= epochs)
+    if isinstance(epochs := changes.get("epochs"), int):
+        fields["probe_epochs"] = tuple(
+            e
+            for e in fields.get("probe_epochs", RunConfig.model_fields["probe_epochs"].default)
+            if e <= epochs
+        )
     return RunConfig(**fields | dict(dataset=dataset_label(scale, dataset)) | changes)
 
 # %% ../nbs/07_runs.ipynb #4d8d127d
-REGULARISED = (2, 4, 6, 8, 10, 12, "random")                     # the layers of Table 6
-FOUR = ("crate-c", "crate-n", "crate-t", "crate")                # the variants of Figures 2 and 3 and Tables 2 and 6
+REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6
+FOUR = (
+    "crate-c",
+    "crate-n",
+    "crate-t",
+    "crate",
+)  # the variants of Figures 2 and 3 and Tables 2 and 6
 
 # %% ../nbs/07_runs.ipynb #f22fed75
 class Grid(Strict):
     "Runs as data: fields of `RunConfig` that all runs share, and axes, whose values are combined in every way."
-    base: dict[str, Any] = {}                                    # field -> value, instead of the scale's; no axis among them
-    axes: dict[str, tuple[Any, ...]]                             # field -> its values, each once; at least one axis
+
+    base: dict[str, Any] = {}  # field -> value, instead of the scale's; no axis among them
+    axes: dict[str, tuple[Any, ...]]  # field -> its values, each once; at least one axis
 
     @pydantic.model_validator(mode="before")
     @classmethod
     def _checked(cls, fields: dict) -> dict:
         base, axes = fields.get("base", {}), fields.get("axes", {})
-        if not isinstance(base, dict) or not isinstance(axes, dict) or not axes: raise UserError("a grid needs a table of axes, each a field of RunConfig with its values, such as: [axes] lr = [0.001, 0.0005]")
+        if not isinstance(base, dict) or not isinstance(axes, dict) or not axes:
+            raise UserError(
+                "a grid needs a table of axes, each a field of RunConfig with its values, such as: [axes] lr = [0.001, 0.0005]"
+            )
         for name, values in axes.items():
             check_choice("axis", name, RunConfig.model_fields)
-            if not isinstance(values, list | tuple) or not values: raise UserError(f"axis {name!r} has no values; give a list, such as {name} = [...]")
-            if twice := [v for i, v in enumerate(values) if v in values[:i]]: raise UserError(f"axis {name!r} has the value {twice[0]!r} twice; give each once")
-            if name in base: raise UserError(f"{name!r} is an axis and in the base; keep one of the two")
-        for name in base: check_choice("field of the base", name, RunConfig.model_fields)
+            if not isinstance(values, list | tuple) or not values:
+                raise UserError(f"axis {name!r} has no values; give a list, such as {name} = [...]")
+            if twice := [v for i, v in enumerate(values) if v in values[:i]]:
+                raise UserError(f"axis {name!r} has the value {twice[0]!r} twice; give each once")
+            if name in base:
+                raise UserError(f"{name!r} is an axis and in the base; keep one of the two")
+        for name in base:
+            check_choice("field of the base", name, RunConfig.model_fields)
         return fields | dict(axes={k: tuple(v) for k, v in axes.items()})
 
     def rows(self) -> list[dict[str, Any]]:
         "One set of fields per run, the last axis fastest."
-        return [self.base | dict(zip(self.axes, values)) for values in itertools.product(*self.axes.values())]
+        return [
+            self.base | dict(zip(self.axes, values))
+            for values in itertools.product(*self.axes.values())
+        ]
 
-def read_grid(path: Path  # with the tables `[axes]` and, if wanted, `[base]`
-              ) -> Grid:
+
+def read_grid(
+    path: Path,  # with the tables `[axes]` and, if wanted, `[base]`
+) -> Grid:
     "The grid in a TOML file; a `UserError` says what is wrong with it."
-    try: return Grid(**tomllib.loads(path.read_text()))
-    except OSError as e: raise UserError(f"can't read grid {path}: {e.strerror}") from e
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e: raise UserError(f"grid {path} is not TOML: {e}") from e
+    try:
+        return Grid(**tomllib.loads(path.read_text()))
+    except OSError as e:
+        raise UserError(f"can't read grid {path}: {e.strerror}") from e
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise UserError(f"grid {path} is not TOML: {e}") from e
 
 # %% ../nbs/07_runs.ipynb #ca4e2027
 _STUDY = dict(schedule="constant", probe_epochs=(), test_every=1000, **_NO_AUGMENTATION)
-CORRELATION: dict[str, Grid] = {                                 # scale -> the grid of the correlation study
-    "smoke": Grid(base=_STUDY | dict(epochs=80, train_size=32, batch_size=8, stop_loss=0.3), axes=dict(dim=(24, 32), dropout=(0.0, 0.1), variant=FOUR)),
-    "quick": Grid(base=_STUDY | dict(epochs=100, train_size=200, stop_loss=0.1), axes=dict(dim=(32, 64), batch_size=(16, 32), dropout=(0.0, 0.1), variant=FOUR)),
-    "small": Grid(base=_STUDY | dict(epochs=300, train_size=500, patch_size=8, stop_loss=0.01),
-                  axes=dict(dim=(48, 96), batch_size=(16, 32), lr=(5e-4, 1e-3), dropout=(0.0, 0.1), variant=FOUR)),
-    "paper": Grid(base=_STUDY | dict(stop_loss=0.01), axes=dict(dim=(192, 384), batch_size=(64, 128), lr=(1e-4, 3e-4), dropout=(0.0, 0.1), variant=FOUR)),
+CORRELATION: dict[str, Grid] = {  # scale -> the grid of the correlation study
+    "smoke": Grid(
+        base=_STUDY | dict(epochs=80, train_size=32, batch_size=8, stop_loss=0.3),
+        axes=dict(dim=(24, 32), dropout=(0.0, 0.1), variant=FOUR),
+    ),
+    "quick": Grid(
+        base=_STUDY | dict(epochs=100, train_size=200, stop_loss=0.1),
+        axes=dict(dim=(32, 64), batch_size=(16, 32), dropout=(0.0, 0.1), variant=FOUR),
+    ),
+    "small": Grid(
+        base=_STUDY | dict(epochs=300, train_size=500, patch_size=8, stop_loss=0.01),
+        axes=dict(
+            dim=(48, 96), batch_size=(16, 32), lr=(5e-4, 1e-3), dropout=(0.0, 0.1), variant=FOUR
+        ),
+    ),
+    "paper": Grid(
+        base=_STUDY | dict(stop_loss=0.01),
+        axes=dict(
+            dim=(192, 384), batch_size=(64, 128), lr=(1e-4, 3e-4), dropout=(0.0, 0.1), variant=FOUR
+        ),
+    ),
 }
 
 # %% ../nbs/07_runs.ipynb #ff8c7a69
-EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each varies: rows, each trained with every seed of the scale; or a grid for each scale, trained once
+EXPERIMENTS: dict[
+    str, list[dict[str, Any]] | dict[str, Grid]
+] = {  # what each varies: rows, each trained with every seed of the scale; or a grid for each scale, trained once
     "tab1": CORRELATION,
     "fig2": [dict(variant=v) for v in FOUR],
     "tab2": [dict(variant=v, srr_layer=l) for v in FOUR for l in (None, *REGULARISED)],
-    "tab3": [dict(variant=v) for v in ("crate-c", "crate-n", "crate-t", "crate", "crate-fix", "crate-identity")],
+    "tab3": [
+        dict(variant=v)
+        for v in ("crate-c", "crate-n", "crate-t", "crate", "crate-fix", "crate-identity")
+    ],
 }
 
-GRIDS = {k: v for k, v in EXPERIMENTS.items() if isinstance(v, dict)}   # whose runs are measured, too: experiment -> scale -> grid
+GRIDS = {
+    k: v for k, v in EXPERIMENTS.items() if isinstance(v, dict)
+}  # whose runs are measured, too: experiment -> scale -> grid
 
-def plan(experiment: str,                       # a row of `EXPERIMENTS`
-         scale: str = "quick",                  # a row of `SCALES`
-         dataset: str | None = None,            # a data set's name or folder; default: that of the scale
-         seeds: Sequence[int] | None = None     # default: those of the scale; for a grid, 0 alone
-         ) -> list[RunConfig]:
+
+def plan(
+    experiment: str,  # a row of `EXPERIMENTS`
+    scale: str = "quick",  # a row of `SCALES`
+    dataset: str | None = None,  # a data set's name or folder; default: that of the scale
+    seeds: Sequence[int] | None = None,  # default: those of the scale; for a grid, 0 alone
+) -> list[RunConfig]:
     "The runs that an experiment needs, seed by seed, so that one seed is complete before the next begins; a `UserError` if a name is unknown."
     base = scale_config(scale, dataset)
-    rows, own = EXPERIMENTS[check_choice("experiment", experiment, EXPERIMENTS)], SCALES[scale]["seeds"]
-    if experiment in GRIDS and scale not in rows: raise UserError(f"scale {scale} has no grid of {experiment}; it is there at {', '.join(rows)}")
-    if experiment in GRIDS: rows, own = rows[scale].rows(), (0,)
+    rows, own = (
+        EXPERIMENTS[check_choice("experiment", experiment, EXPERIMENTS)],
+        SCALES[scale]["seeds"],
+    )
+    if experiment in GRIDS and scale not in rows:
+        raise UserError(
+            f"scale {scale} has no grid of {experiment}; it is there at {', '.join(rows)}"
+        )
+    if experiment in GRIDS:
+        rows, own = rows[scale].rows(), (0,)
     return [base.but(seed=s, **row) for s in (own if seeds is None else seeds) for row in rows]
 
-def queue(experiments: Sequence[str],           # rows of `EXPERIMENTS`
-          scale: str = "quick",                 # a row of `SCALES`
-          dataset: str | None = None,           # as for `plan`
-          seeds: Sequence[int] | None = None    # as for `plan`
-          ) -> list[tuple[list[RunConfig], bool]]:  # (runs, whether they are measured)
+
+def queue(
+    experiments: Sequence[str],  # rows of `EXPERIMENTS`
+    scale: str = "quick",  # a row of `SCALES`
+    dataset: str | None = None,  # as for `plan`
+    seeds: Sequence[int] | None = None,  # as for `plan`
+) -> list[tuple[list[RunConfig], bool]]:  # (runs, whether they are measured)
     "The runs that experiments need, each once, in the order of what they buy: with the first seed those with cross-entropy, those regularised at layer 12, and those at other layers; then the grid; then the other seeds."
-    for k in experiments: check_choice("experiment", k, EXPERIMENTS)
-    def once(keys): return {c.id: c for k in experiments if k in keys for c in plan(k, scale, dataset, seeds)}.values()
-    trained = sorted(once(EXPERIMENTS.keys() - GRIDS.keys()), key=lambda c: (c.seed, {None: 0, 12: 1}.get(c.srr_layer, 2)))   # sorted() keeps the order of equals
+    for k in experiments:
+        check_choice("experiment", k, EXPERIMENTS)
+
+    def once(keys):
+        return {
+            c.id: c for k in experiments if k in keys for c in plan(k, scale, dataset, seeds)
+        }.values()
+
+    trained = sorted(
+        once(EXPERIMENTS.keys() - GRIDS.keys()),
+        key=lambda c: (c.seed, {None: 0, 12: 1}.get(c.srr_layer, 2)),
+    )  # sorted() keeps the order of equals
     first = [c for c in trained if c.seed == trained[0].seed]
-    return [(runs, measured) for runs, measured in ((first, False), (list(once(GRIDS)), True), (trained[len(first):], False)) if runs]
+    return [
+        (runs, measured)
+        for runs, measured in (
+            (first, False),
+            (list(once(GRIDS)), True),
+            (trained[len(first) :], False),
+        )
+        if runs
+    ]

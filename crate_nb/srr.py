@@ -14,85 +14,155 @@ from .core import UserError, check_choice
 from .rates import coding_rate, subspace_coding_rate
 
 # %% ../nbs/04_srr.ipynb #9fb5aa6a
-SPARSITY: dict[str, Callable[[Tensor], Tensor]] = {              # what may count as sparse: of z (..., N, d), non-zeros or absolute values (...)
-    "l0": lambda z: z.detach().sign().abs().flatten(-2).sum(-1, dtype=torch.promote_types(z.dtype, torch.float32)),
+SPARSITY: dict[
+    str, Callable[[Tensor], Tensor]
+] = {  # what may count as sparse: of z (..., N, d), non-zeros or absolute values (...)
+    "l0": lambda z: (
+        z.detach()
+        .sign()
+        .abs()
+        .flatten(-2)
+        .sum(-1, dtype=torch.promote_types(z.dtype, torch.float32))
+    ),
     "l1": lambda z: z.abs().flatten(-2).sum(-1, dtype=torch.promote_types(z.dtype, torch.float32)),
 }
 
-def srr_terms(z: Tensor,          # tokens (..., N, d)
-              u: Tensor,          # subspaces (K, d, p)
-              eps: float | Sequence[float] = 0.5,  # one distortion, or several
-              sparsity: str = "l0",  # a row of `SPARSITY`: `l0` counts non-zeros, `l1` sums |z|
-              ) -> tuple[Tensor, Tensor, Tensor]:  # R, R^c in nats per sample, each (...), or (E, ...) for E distortions; ||Z|| (...)
-    "The rate, the subspace rate, and the sparsity term of the objective; a `UserError` if `sparsity` is unknown."
-    return coding_rate(z, eps), subspace_coding_rate(z, u, eps), SPARSITY[check_choice("sparsity", sparsity, SPARSITY)](z)
 
-def sparse_rate_reduction(z: Tensor,          # tokens (..., N, d)
-                          u: Tensor,          # subspaces (K, d, p)
-                          eps: float | Sequence[float] = 0.5,  # one distortion, or several
-                          lam: float = 0.1,   # weight of the sparsity term
-                          sparsity: str = "l0",  # `l0` counts non-zeros and has no gradient, `l1` sums |z|
-                          ) -> Tensor:        # (...) per sample, or (E, ...) for E distortions
+def srr_terms(
+    z: Tensor,  # tokens (..., N, d)
+    u: Tensor,  # subspaces (K, d, p)
+    eps: float | Sequence[float] = 0.5,  # one distortion, or several
+    sparsity: str = "l0",  # a row of `SPARSITY`: `l0` counts non-zeros, `l1` sums |z|
+) -> tuple[
+    Tensor, Tensor, Tensor
+]:  # R, R^c in nats per sample, each (...), or (E, ...) for E distortions; ||Z|| (...)
+    "The rate, the subspace rate, and the sparsity term of the objective; a `UserError` if `sparsity` is unknown."
+    return (
+        coding_rate(z, eps),
+        subspace_coding_rate(z, u, eps),
+        SPARSITY[check_choice("sparsity", sparsity, SPARSITY)](z),
+    )
+
+
+def sparse_rate_reduction(
+    z: Tensor,  # tokens (..., N, d)
+    u: Tensor,  # subspaces (K, d, p)
+    eps: float | Sequence[float] = 0.5,  # one distortion, or several
+    lam: float = 0.1,  # weight of the sparsity term
+    sparsity: str = "l0",  # `l0` counts non-zeros and has no gradient, `l1` sums |z|
+) -> Tensor:  # (...) per sample, or (E, ...) for E distortions
     "SRR = R^c(Z; U) - R(Z) + lam ||Z||_0, to be minimised (eq. 1 with the sign turned, eq. 11); a `UserError` if `sparsity` is unknown."
     rate, subspace_rate, size = srr_terms(z, u, eps, sparsity)
-    return subspace_rate - rate + lam*size
+    return subspace_rate - rate + lam * size
 
 # %% ../nbs/04_srr.ipynb #a500d26e
-TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")                 # columns of a probe, each with its standard deviation `<term>_std`
+TERMS = (
+    "rate",
+    "subspace_rate",
+    "l0",
+    "l1",
+    "srr",
+)  # columns of a probe, each with its standard deviation `<term>_std`
+
 
 class _Moments:
     "Mean and standard deviation over samples, updated batch by batch (Chan's rule; float64)."
-    def __init__(self): self.n, self.mean, self.m2 = 0, 0.0, 0.0
+
+    def __init__(self):
+        self.n, self.mean, self.m2 = 0, 0.0, 0.0
+
     def update(self, x: Tensor):  # (B, ...)
-        x = x.double(); n, mean = len(x), x.mean(0)
+        x = x.double()
+        n, mean = len(x), x.mean(0)
         delta, total = mean - self.mean, self.n + n
-        self.m2 = self.m2 + (x - mean).square().sum(0) + delta**2*self.n*n/total
-        self.mean, self.n = self.mean + delta*n/total, total
-    def std(self): return (self.m2/max(self.n - 1, 1))**0.5
+        self.m2 = self.m2 + (x - mean).square().sum(0) + delta**2 * self.n * n / total
+        self.mean, self.n = self.mean + delta * n / total, total
+
+    def std(self):
+        return (self.m2 / max(self.n - 1, 1)) ** 0.5
+
 
 @torch.no_grad()
-def layerwise_srr(model: nn.Module,          # a `CRATE`, or any model with `tokens(x)`, which gives Z^0, and `layers`, each a map Z^{l-1} -> Z^l with its subspaces as `u`
-                  loader: Iterable,          # batches of images (B, C, H, W), or (images, ...) tuples, as the model reads them
-                  eps: float | Sequence[float] = 0.5,  # one distortion or several
-                  lam: float = 0.1,          # weight of l0 in `srr`
-                  ) -> pd.DataFrame:         # one row per eps and layer 1 to L: `TERMS` and their `_std` over samples
+def layerwise_srr(
+    model: nn.Module,  # a `CRATE`, or any model with `tokens(x)`, which gives Z^0, and `layers`, each a map Z^{l-1} -> Z^l with its subspaces as `u`
+    loader: Iterable,  # batches of images (B, C, H, W), or (images, ...) tuples, as the model reads them
+    eps: float | Sequence[float] = 0.5,  # one distortion or several
+    lam: float = 0.1,  # weight of l0 in `srr`
+) -> pd.DataFrame:  # one row per eps and layer 1 to L: `TERMS` and their `_std` over samples
     "SRR and its terms for the output of every layer, over all samples of `loader` (Figures 2 and 3); nats per sample, counts for l0; a `UserError` if there are none."
-    if not (callable(getattr(model, "tokens", None)) and hasattr(model, "layers")): raise UserError(f"a {type(model).__name__} can't be probed; it needs tokens(x), which gives Z^0 (B, N, d), and layers, each with its subspaces as `u` (K, d, p)")
-    if isinstance(loader, Tensor): raise UserError("layer-wise SRR reads batches one by one; of one batch x (B, C, H, W) give [x]")
-    epses, training, moments = [eps] if isinstance(eps, Real) else list(eps), model.training, _Moments()
+    if not (callable(getattr(model, "tokens", None)) and hasattr(model, "layers")):
+        raise UserError(
+            f"a {type(model).__name__} can't be probed; it needs tokens(x), which gives Z^0 (B, N, d), and layers, each with its subspaces as `u` (K, d, p)"
+        )
+    if isinstance(loader, Tensor):
+        raise UserError(
+            "layer-wise SRR reads batches one by one; of one batch x (B, C, H, W) give [x]"
+        )
+    epses, training, moments = (
+        [eps] if isinstance(eps, Real) else list(eps),
+        model.training,
+        _Moments(),
+    )
     model.eval()
     try:
         for batch in loader:
             x = batch[0] if isinstance(batch, (tuple, list)) else batch
             z, terms = model.tokens(x), []
-            for layer in model.layers: z = layer(z); terms.append(_all_terms(z, layer.u, epses, lam))   # layer by layer, while Z^l is in the cache
+            for layer in model.layers:
+                z = layer(z)
+                terms.append(
+                    _all_terms(z, layer.u, epses, lam)
+                )  # layer by layer, while Z^l is in the cache
             moments.update(torch.stack(terms, 2).flatten(1, 2))
-    finally: model.train(training)
-    if not moments.n: raise UserError("layer-wise SRR of no samples; give an iterable of batches, such as [x] for one batch x (B, C, H, W)")
-    index = pd.MultiIndex.from_product([epses, range(1, len(model.layers) + 1)], names=["eps", "layer"])
+    finally:
+        model.train(training)
+    if not moments.n:
+        raise UserError(
+            "layer-wise SRR of no samples; give an iterable of batches, such as [x] for one batch x (B, C, H, W)"
+        )
+    index = pd.MultiIndex.from_product(
+        [epses, range(1, len(model.layers) + 1)], names=["eps", "layer"]
+    )
     mean, std = (pd.DataFrame(t.cpu().numpy(), index, TERMS) for t in (moments.mean, moments.std()))
     return mean.join(std.add_suffix("_std")).reset_index().assign(samples=moments.n)
 
+
 def _all_terms(z, u, epses, lam):  # (B, E, 5), in the order of TERMS
-    rate, subspace_rate, l0 = srr_terms(z, u, epses)             # (E, B), (E, B), (B,)
-    return torch.stack([rate, subspace_rate, *(t.expand_as(rate) for t in (l0, SPARSITY["l1"](z))), subspace_rate - rate + lam*l0], -1).transpose(0, 1)
+    rate, subspace_rate, l0 = srr_terms(z, u, epses)  # (E, B), (E, B), (B,)
+    return torch.stack(
+        [
+            rate,
+            subspace_rate,
+            *(t.expand_as(rate) for t in (l0, SPARSITY["l1"](z))),
+            subspace_rate - rate + lam * l0,
+        ],
+        -1,
+    ).transpose(0, 1)
 
 # %% ../nbs/04_srr.ipynb #32580e3a
-def layer_srr(layer: Callable[[Tensor], Tensor],  # f^l, with its subspaces as `layer.u` (K, d, p)
-              z: Tensor,          # its input Z^{l-1} (B, N, d); detached here
-              eps: float = 0.5,   # distortion (> 0), squared inside
-              lam: float = 0.1,   # weight of the sparsity term
-              sparsity: str = "l0",  # `l0` adds to the value alone; `l1` has a gradient, too
-              ) -> Tensor:        # scalar, mean over the batch
+def layer_srr(
+    layer: Callable[[Tensor], Tensor],  # f^l, with its subspaces as `layer.u` (K, d, p)
+    z: Tensor,  # its input Z^{l-1} (B, N, d); detached here
+    eps: float = 0.5,  # distortion (> 0), squared inside
+    lam: float = 0.1,  # weight of the sparsity term
+    sparsity: str = "l0",  # `l0` adds to the value alone; `l1` has a gradient, too
+) -> Tensor:  # scalar, mean over the batch
     "SRR of a layer's output with the gradient stopped at its input (eq. 14); a `UserError` if the layer has no subspaces."
-    if not hasattr(layer, "u"): raise UserError(f"a {type(layer).__name__} has no subspaces; give it a property `u` (K, d, p), or call sparse_rate_reduction(tokens, u) with subspaces of your choice")
+    if not hasattr(layer, "u"):
+        raise UserError(
+            f"a {type(layer).__name__} has no subspaces; give it a property `u` (K, d, p), or call sparse_rate_reduction(tokens, u) with subspaces of your choice"
+        )
     return sparse_rate_reduction(layer(z.detach()), layer.u, eps, lam, sparsity).mean()
 
-def pick_layer(layer: int | str,       # 1 to L, or `random`
-               depth: int,             # L
-               g: torch.Generator | None = None,  # None: torch's own
-               ) -> int:               # 1 to L
+
+def pick_layer(
+    layer: int | str,  # 1 to L, or `random`
+    depth: int,  # L
+    g: torch.Generator | None = None,  # None: torch's own
+) -> int:  # 1 to L
     "The layer to regularise in this step; `random` is uniform, drawn from `g`; a `UserError` if there is no such layer."
-    if layer == "random": return int(torch.randint(1, depth + 1, (), generator=g))
-    if not (isinstance(layer, int) and 1 <= layer <= depth): raise UserError(f"SRR layer {layer!r}; allowed: 1 to {depth}, or random")
+    if layer == "random":
+        return int(torch.randint(1, depth + 1, (), generator=g))
+    if not (isinstance(layer, int) and 1 <= layer <= depth):
+        raise UserError(f"SRR layer {layer!r}; allowed: 1 to {depth}, or random")
     return layer

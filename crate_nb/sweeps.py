@@ -14,35 +14,57 @@ from pathlib import Path
 import pandas as pd, pydantic
 from tqdm import tqdm
 from .core import UserError, check_choice, home, write_atomic
-from .runs import Busy, GRIDS, Grid, Positive, Record, RunConfig, SCALES, Store, Strict, read_grid, scale_config
+from crate_nb.runs import (
+    Busy,
+    GRIDS,
+    Grid,
+    Positive,
+    Record,
+    RunConfig,
+    SCALES,
+    Store,
+    Strict,
+    read_grid,
+    scale_config,
+)
 from .training import Paused, check_same_images, data_for, logger, run_all, train, train_all
 from .measures import is_measured, train_and_measure
 
 # %% ../nbs/11_sweeps.ipynb #092680b2
-def find_grid(name: str,                # `tab1`, or the path of a TOML file
-              scale: str                # whose grid it is; a file is the same at every scale
-              ) -> Grid:
+def find_grid(
+    name: str,  # `tab1`, or the path of a TOML file
+    scale: str,  # whose grid it is; a file is the same at every scale
+) -> Grid:
     "The grid called `name`; a `UserError` that says what is wrong with it."
-    if Path(name).suffix == ".toml": return read_grid(Path(name))
-    return GRIDS[check_choice("grid", name, [*GRIDS, "or the path of a .toml file"])][check_choice("scale", scale, SCALES)]
+    if Path(name).suffix == ".toml":
+        return read_grid(Path(name))
+    return GRIDS[check_choice("grid", name, [*GRIDS, "or the path of a .toml file"])][
+        check_choice("scale", scale, SCALES)
+    ]
 
-def grid_configs(grid: Grid,                # what to change of the scale's configuration
-                 scale: str,                # a row of `runs.SCALES`
-                 dataset: str | None = None  # a data set's name or folder, or a label that records carry; default: that of the scale
-                 ) -> list[RunConfig]:      # in the order of `grid.rows()`
+
+def grid_configs(
+    grid: Grid,  # what to change of the scale's configuration
+    scale: str,  # a row of `runs.SCALES`
+    dataset: str
+    | None = None,  # a data set's name or folder, or a label that records carry; default: that of the scale
+) -> list[RunConfig]:  # in the order of `grid.rows()`
     "The configurations of a grid at a scale, each validated; a `UserError` if one is not allowed."
     base = scale_config(scale, dataset)
     return [base.but(**row) for row in grid.rows()]
 
 # %% ../nbs/11_sweeps.ipynb #3f1d7b03
-def _note(store: Store, id: str) -> Path: return store.work(id)/"failed.txt"
+def _note(store: Store, id: str) -> Path:
+    return store.work(id) / "failed.txt"
 
-def run_one(config: RunConfig,      # what is trained
-            scale: str = "quick",   # whose records it joins
-            measured: bool = True,  # compute the complexity measures, too
-            wait: float = 2.0,      # seconds between looks at a busy run
-            **kw                    # as for `training.train`
-            ) -> Record:            # with its measures, if `measured`
+
+def run_one(
+    config: RunConfig,  # what is trained
+    scale: str = "quick",  # whose records it joins
+    measured: bool = True,  # compute the complexity measures, too
+    wait: float = 2.0,  # seconds between looks at a busy run
+    **kw,  # as for `training.train`
+) -> Record:  # with its measures, if `measured`
     "The record of one run of a sweep; what is missing of it is computed. A failure is noted in the run's work folder and raised; `Paused` at a deadline."
     store = Store(scale)
     _note(store, config.id).unlink(missing_ok=True)
@@ -52,179 +74,328 @@ def run_one(config: RunConfig,      # what is trained
         except Busy:
             logger.info("run %s: another process has it; waiting", config.id)
             time.sleep(wait)
-        except Paused: raise
+        except Paused:
+            raise
         except Exception as e:
-            try: write_atomic(_note(store, config.id), str(e) if isinstance(e, UserError) else traceback.format_exc())
-            except UserError: pass                               # the disk is full, say: the failure itself is what matters
+            try:
+                write_atomic(
+                    _note(store, config.id),
+                    str(e) if isinstance(e, UserError) else traceback.format_exc(),
+                )
+            except UserError:
+                pass  # the disk is full, say: the failure itself is what matters
             raise
 
-def is_complete(record: Record | None,  # None: there is none yet
-                measured: bool = True   # whether it must hold every complexity measure, too
-                ) -> bool:
+
+def is_complete(
+    record: Record | None,  # None: there is none yet
+    measured: bool = True,  # whether it must hold every complexity measure, too
+) -> bool:
     "Whether a run of a sweep has nothing left to do."
     return record is not None and (not measured or is_measured(record))
 
 # %% ../nbs/11_sweeps.ipynb #9753e1b6
-def sweep_local(configs: Sequence[RunConfig],      # at least one, all on one data set
-                scale: str,                        # whose records they join
-                data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
-                measured: bool = True,             # compute the complexity measures, too
-                device: str = "auto",              # `auto`, `cpu`, `cuda` or `cuda:<index>`
-                workers: int | None = None,        # processes; default: one per core on the CPU, one per GPU
-                progress: bool = True              # show a bar over training steps
-                ) -> dict[str, str]:  # id -> why it failed
+def sweep_local(
+    configs: Sequence[RunConfig],  # at least one, all on one data set
+    scale: str,  # whose records they join
+    data: str
+    | Path
+    | None = None,  # the folder of the data set, where its label is not a known name
+    measured: bool = True,  # compute the complexity measures, too
+    device: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
+    workers: int | None = None,  # processes; default: one per core on the CPU, one per GPU
+    progress: bool = True,  # show a bar over training steps
+) -> dict[str, str]:  # id -> why it failed
     "Compute what is missing of a sweep in worker processes on this machine; a `UserError` if the data are missing or not those of the records."
     store = Store(scale)
     left = [c for c in configs if not is_complete(store.get(c), measured)]
     check_same_images(store, data_for(configs[0], data), configs[0])
-    return run_all(left, scale, data, device, workers, progress=progress, task=partial(run_one, measured=measured)) if left else {}
+    return (
+        run_all(
+            left,
+            scale,
+            data,
+            device,
+            workers,
+            progress=progress,
+            task=partial(run_one, measured=measured),
+        )
+        if left
+        else {}
+    )
 
 # %% ../nbs/11_sweeps.ipynb #8a8e1c55
-def records_of(configs: Sequence[RunConfig],    # all on one data set
-               measured: bool,                  # whether records must hold every complexity measure, too
-               scale: str,                      # whose records they are
-               data: str | Path | None = None,  # the folder of the data set, where its label is not a known name
-               device: str = "auto",            # `auto`, `cpu`, `cuda` or `cuda:<index>`
-               **kw                             # as for `train_all`
-               ) -> list[Record | None]:        # in the order of `configs`; None: put aside at the deadline
+def records_of(
+    configs: Sequence[RunConfig],  # all on one data set
+    measured: bool,  # whether records must hold every complexity measure, too
+    scale: str,  # whose records they are
+    data: str
+    | Path
+    | None = None,  # the folder of the data set, where its label is not a known name
+    device: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
+    **kw,  # as for `train_all`
+) -> list[Record | None]:  # in the order of `configs`; None: put aside at the deadline
     "The records of runs, with their measures if they are measured; what is missing is computed. A `UserError` if a run fails."
-    return train_all(configs, scale, data, device, **(dict(task=run_one, complete=is_complete) if measured else {}), **kw)
+    return train_all(
+        configs,
+        scale,
+        data,
+        device,
+        **(dict(task=run_one, complete=is_complete) if measured else {}),
+        **kw,
+    )
 
 # %% ../nbs/11_sweeps.ipynb #066c5481
 class SlurmOptions(Strict):
     "What the jobs ask for."
-    partition: str | None = None             # default: the cluster's
-    time: Positive = 240                     # minutes for one job; a run that needs more goes on in the next
-    cpus: Positive = 1                       # for one job; also its threads
-    mem: Positive | None = None              # GB; default: the cluster's
-    gpus: pydantic.NonNegativeInt = 0        # for one job
-    jobs: Positive = 64                      # at most at once
+
+    partition: str | None = None  # default: the cluster's
+    time: Positive = 240  # minutes for one job; a run that needs more goes on in the next
+    cpus: Positive = 1  # for one job; also its threads
+    mem: Positive | None = None  # GB; default: the cluster's
+    gpus: pydantic.NonNegativeInt = 0  # for one job
+    jobs: Positive = 64  # at most at once
+
 
 def _slurm(*command: str) -> str:
     "The output of a SLURM command."
-    if not shutil.which(command[0]): raise UserError(f"no SLURM on this machine ({command[0]} is not found); use --engine local")
-    try: out = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    except subprocess.TimeoutExpired: raise UserError(f"SLURM does not answer ({command[0]} took more than 60 s); is its controller running?") from None
-    if out.returncode: raise UserError(f"SLURM does not answer ({command[0]}: {' '.join(out.stderr.split())}); is its controller running?")
+    if not shutil.which(command[0]):
+        raise UserError(f"no SLURM on this machine ({command[0]} is not found); use --engine local")
+    try:
+        out = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        raise UserError(
+            f"SLURM does not answer ({command[0]} took more than 60 s); is its controller running?"
+        ) from None
+    if out.returncode:
+        raise UserError(
+            f"SLURM does not answer ({command[0]}: {' '.join(out.stderr.split())}); is its controller running?"
+        )
     return out.stdout
 
-def check_slurm(options: SlurmOptions,   # only `partition` and `gpus` are looked at
-                device: str = "auto"):  # `auto`, `cpu`, or `cuda`, with or without an index, which needs `options.gpus`
+
+def check_slurm(
+    options: SlurmOptions,  # only `partition` and `gpus` are looked at
+    device: str = "auto",
+):  # `auto`, `cpu`, or `cuda`, with or without an index, which needs `options.gpus`
     "A `UserError` unless jobs with these options can be submitted from here."
-    if check_choice("device", device.partition(":")[0], ["auto", "cpu", "cuda"]) == "cuda" and not options.gpus: raise UserError(f"device {device!r} for jobs without a GPU; add --gpus 1")
+    if (
+        check_choice("device", device.partition(":")[0], ["auto", "cpu", "cuda"]) == "cuda"
+        and not options.gpus
+    ):
+        raise UserError(f"device {device!r} for jobs without a GPU; add --gpus 1")
     partitions = [p.rstrip("*") for p in _slurm("sinfo", "-h", "-o", "%P").split()]
-    if options.partition is not None: check_choice("partition", options.partition, partitions)
-    if not shutil.which("sbatch"): raise UserError("no SLURM on this machine (sbatch is not found); use --engine local")
-    try: import submitit
-    except ImportError: raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'") from None
+    if options.partition is not None:
+        check_choice("partition", options.partition, partitions)
+    if not shutil.which("sbatch"):
+        raise UserError("no SLURM on this machine (sbatch is not found); use --engine local")
+    try:
+        import submitit
+    except ImportError:
+        raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'") from None
 
 # %% ../nbs/11_sweeps.ipynb #a9c6fa2a
 class _Job:
     "What a job does; it can be sent, and sent again."
-    def __init__(self, config: RunConfig, home: Path, **kw): self.config, self.home, self.kw = config, home, kw
+
+    def __init__(self, config: RunConfig, home: Path, **kw):
+        self.config, self.home, self.kw = config, home, kw
+
     def __call__(self) -> str:
         os.environ["CRATE_NB_HOME"] = str(self.home)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-        logger.info("run %s: on %s", self.config.id, os.environ.get("SLURMD_NODENAME", "this machine"))
+        logger.info(
+            "run %s: on %s", self.config.id, os.environ.get("SLURMD_NODENAME", "this machine")
+        )
         run_one(self.config, progress=False, **self.kw)
         return self.config.id
-    def checkpoint(self):                                        # submitit calls it before it puts a job back into the queue
+
+    def checkpoint(self):  # submitit calls it before it puts a job back into the queue
         import submitit
+
         return submitit.helpers.DelayedSubmission(self)
 
-def _job_file(store: Store, id: str) -> Path: return store.work(id)/"job.json"
 
-def submit_slurm(configs: Sequence[RunConfig],      # at least one, all on one data set
-                 scale: str,                        # whose records they join
-                 data: str | Path | None = None,    # the folder of the data set, where its label is not a known name; seen by all nodes
-                 measured: bool = True,             # compute the complexity measures, too
-                 device: str = "auto",              # of each job: `auto`, `cpu`, `cuda` or `cuda:<index>`
-                 options: SlurmOptions = SlurmOptions()  # what each job asks for
-                 ) -> list:  # submitit jobs
+def _job_file(store: Store, id: str) -> Path:
+    return store.work(id) / "job.json"
+
+
+def submit_slurm(
+    configs: Sequence[RunConfig],  # at least one, all on one data set
+    scale: str,  # whose records they join
+    data: str
+    | Path
+    | None = None,  # the folder of the data set, where its label is not a known name; seen by all nodes
+    measured: bool = True,  # compute the complexity measures, too
+    device: str = "auto",  # of each job: `auto`, `cpu`, `cuda` or `cuda:<index>`
+    options: SlurmOptions = SlurmOptions(),  # what each job asks for
+) -> list:  # submitit jobs
     "Submit a job for each run that is neither complete nor running nor in the queue; returns at once. A `UserError` if SLURM does not take them or the data can't be read."
     check_slurm(options, device)
     import submitit
+
     store = Store(scale)
-    check_same_images(store, data_for(configs[0], data), configs[0])   # unreadable data fails here; decoded once, for all
+    check_same_images(
+        store, data_for(configs[0], data), configs[0]
+    )  # unreadable data fails here; decoded once, for all
     states = sweep_status(configs, scale, measured)
     left = [c for c in configs if states.state[c.id] in ("missing", "failed")]
-    if not left: return []
-    folder = home()/"data"/"work"/scale/"slurm"
+    if not left:
+        return []
+    folder = home() / "data" / "work" / scale / "slurm"
     executor = submitit.SlurmExecutor(folder, max_num_timeout=100)
-    executor.update_parameters(job_name="crate_nb", time=options.time, cpus_per_task=options.cpus, array_parallelism=options.jobs, additional_parameters={"requeue": True}, stderr_to_stdout=True,
-                               **{k: v for k, v in dict(partition=options.partition, gpus_per_node=options.gpus or None, mem=options.mem and f"{options.mem}GB").items() if v is not None})
-    jobs = [_Job(c, home(), scale=scale, data=str(Path(data).resolve()) if data is not None else None, measured=measured, device=device, threads=options.cpus) for c in left]
+    executor.update_parameters(
+        job_name="crate_nb",
+        time=options.time,
+        cpus_per_task=options.cpus,
+        array_parallelism=options.jobs,
+        additional_parameters={"requeue": True},
+        stderr_to_stdout=True,
+        **{
+            k: v
+            for k, v in dict(
+                partition=options.partition,
+                gpus_per_node=options.gpus or None,
+                mem=options.mem and f"{options.mem}GB",
+            ).items()
+            if v is not None
+        },
+    )
+    jobs = [
+        _Job(
+            c,
+            home(),
+            scale=scale,
+            data=str(Path(data).resolve()) if data is not None else None,
+            measured=measured,
+            device=device,
+            threads=options.cpus,
+        )
+        for c in left
+    ]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")                          # a cluster without an accounting database is no news here
+        warnings.simplefilter("ignore")  # a cluster without an accounting database is no news here
         try:
-            with executor.batch(): sent = [executor.submit(job) for job in jobs]
-        except submitit.core.utils.FailedJobError as e: raise UserError(f"SLURM refuses these jobs: {' '.join(str(e).split())}") from None
+            with executor.batch():
+                sent = [executor.submit(job) for job in jobs]
+        except submitit.core.utils.FailedJobError as e:
+            raise UserError(f"SLURM refuses these jobs: {' '.join(str(e).split())}") from None
     for c, job in zip(left, sent):
         _note(store, c.id).unlink(missing_ok=True)
-        write_atomic(_job_file(store, c.id), json.dumps(dict(job=job.job_id, log=str(job.paths.stdout))))
+        write_atomic(
+            _job_file(store, c.id), json.dumps(dict(job=job.job_id, log=str(job.paths.stdout)))
+        )
     return sent
 
 # %% ../nbs/11_sweeps.ipynb #cd85d17f
-STATES = ("done", "running", "queued", "failed", "missing")      # of a run in a sweep
+STATES = ("done", "running", "queued", "failed", "missing")  # of a run in a sweep
 _UNMEASURED = "trained, not measured"
+
 
 def _queue() -> dict[str, str]:
     "The jobs in SLURM's queue: id -> state."
     return dict(line.split() for line in _slurm("squeue", "-h", "-r", "-o", "%i %T").splitlines())
 
+
 def _tail(path: Path, lines: int = 3) -> str:
-    try: found = [l.strip() for l in path.read_text(errors="replace").splitlines() if l.strip() and not l.startswith("submitit ")]   # its own lines tell nothing of the run
-    except OSError: return "it left no log"
+    try:
+        found = [
+            l.strip()
+            for l in path.read_text(errors="replace").splitlines()
+            if l.strip() and not l.startswith("submitit ")
+        ]  # its own lines tell nothing of the run
+    except OSError:
+        return "it left no log"
     return " | ".join(found[-lines:]) or "it says nothing"
 
-def _state(config: RunConfig, store: Store, measured: bool, queue: dict[str, str]) -> tuple[str, str]:
+
+def _state(
+    config: RunConfig, store: Store, measured: bool, queue: dict[str, str]
+) -> tuple[str, str]:
     "The state of a run, and what there is to say of it; `queue` is older than its record, so that a job that has just ended is done, not failed."
-    job = json.loads(_job_file(store, config.id).read_text()) if _job_file(store, config.id).is_file() else None
+    job = (
+        json.loads(_job_file(store, config.id).read_text())
+        if _job_file(store, config.id).is_file()
+        else None
+    )
     slurm = queue.get(job["job"]) if job else None
     record = store.get(config)
-    if is_complete(record, measured): return "done", ""
-    if store.busy(config.id) or slurm in ("RUNNING", "COMPLETING"): return "running", f"job {job['job']}" if slurm else ""
-    if slurm: return "queued", f"job {job['job']}, {slurm.lower()}"
-    if _note(store, config.id).is_file(): return "failed", _tail(_note(store, config.id))
-    if record: return "missing", _UNMEASURED
-    if job: return "failed", f"job {job['job']} left the queue without a record, cancelled or killed; {job['log']} ends with: {_tail(Path(job['log']))}"
+    if is_complete(record, measured):
+        return "done", ""
+    if store.busy(config.id) or slurm in ("RUNNING", "COMPLETING"):
+        return "running", f"job {job['job']}" if slurm else ""
+    if slurm:
+        return "queued", f"job {job['job']}, {slurm.lower()}"
+    if _note(store, config.id).is_file():
+        return "failed", _tail(_note(store, config.id))
+    if record:
+        return "missing", _UNMEASURED
+    if job:
+        return (
+            "failed",
+            f"job {job['job']} left the queue without a record, cancelled or killed; {job['log']} ends with: {_tail(Path(job['log']))}",
+        )
     return "missing", ""
 
-def sweep_status(configs: Sequence[RunConfig],  # one row each
-                 scale: str,                    # whose records they are
-                 measured: bool = True          # whether a run is done only with every complexity measure
-                 ) -> pd.DataFrame:  # index: ids; columns: state, note
+
+def sweep_status(
+    configs: Sequence[RunConfig],  # one row each
+    scale: str,  # whose records they are
+    measured: bool = True,  # whether a run is done only with every complexity measure
+) -> pd.DataFrame:  # index: ids; columns: state, note
     "Each run of a sweep: done, running, queued, failed (with the last lines of its log) or missing; a `UserError` if jobs were submitted and SLURM does not answer."
     store = Store(scale)
     done = {c.id for c in configs if is_complete(store.get(c), measured)}
-    queue = _queue() if any(_job_file(store, c.id).is_file() for c in configs if c.id not in done) else {}
-    rows = {c.id: ("done", "") if c.id in done else _state(c, store, measured, queue) for c in configs}
+    queue = (
+        _queue()
+        if any(_job_file(store, c.id).is_file() for c in configs if c.id not in done)
+        else {}
+    )
+    rows = {
+        c.id: ("done", "") if c.id in done else _state(c, store, measured, queue) for c in configs
+    }
     return pd.DataFrame(rows.values(), index=pd.Index(rows, name="id"), columns=["state", "note"])
 
-def describe(status: pd.DataFrame  # from `sweep_status`
-             ) -> str:             # one line per state, one for runs that are trained and not measured, then one per failed run
+
+def describe(
+    status: pd.DataFrame,  # from `sweep_status`
+) -> (
+    str
+):  # one line per state, one for runs that are trained and not measured, then one per failed run
     "How many runs are in each state, and which failed, why."
     counts = status.state.value_counts()
     lines = [f"{state:<8} {counts[state]:>5}" for state in STATES if state in counts]
-    if n := (status.note == _UNMEASURED).sum(): lines.append(f"{n} of the missing are {_UNMEASURED}; with --no-measures they are done")
-    return "\n".join(lines + [f"failed: {i}: {r.note}" for i, r in status[status.state == "failed"].iterrows()])
+    if n := (status.note == _UNMEASURED).sum():
+        lines.append(f"{n} of the missing are {_UNMEASURED}; with --no-measures they are done")
+    return "\n".join(
+        lines + [f"failed: {i}: {r.note}" for i, r in status[status.state == "failed"].iterrows()]
+    )
 
-def wait_for(configs: Sequence[RunConfig],  # as for `sweep_status`
-             scale: str,                    # whose records they are
-             measured: bool = True,         # whether a run is done only with every complexity measure
-             every: float = 5.0,            # seconds between looks
-             progress: bool = True          # show a bar over runs
-             ) -> pd.DataFrame:             # as from `sweep_status`
+
+def wait_for(
+    configs: Sequence[RunConfig],  # as for `sweep_status`
+    scale: str,  # whose records they are
+    measured: bool = True,  # whether a run is done only with every complexity measure
+    every: float = 5.0,  # seconds between looks
+    progress: bool = True,  # show a bar over runs
+) -> pd.DataFrame:  # as from `sweep_status`
     "Watch a submitted sweep until no run is queued or running; its last status. A `UserError` if SLURM gives no answer six times in a row."
     with tqdm(total=len(configs), unit="run", disable=not progress) as bar:
         failures = 0
         while True:
-            try: status, failures = sweep_status(configs, scale, measured), 0
-            except UserError:                                    # a busy controller may miss a question or two
+            try:
+                status, failures = sweep_status(configs, scale, measured), 0
+            except UserError:  # a busy controller may miss a question or two
                 failures += 1
-                if failures > 5: raise
-                time.sleep(every); continue
+                if failures > 5:
+                    raise
+                time.sleep(every)
+                continue
             counts = status.state.value_counts()
-            bar.n = int(counts.get("done", 0)); bar.set_postfix({k: int(counts[k]) for k in ("running", "queued", "failed") if k in counts})
-            if not {"running", "queued"} & set(status.state): return status
+            bar.n = int(counts.get("done", 0))
+            bar.set_postfix(
+                {k: int(counts[k]) for k in ("running", "queued", "failed") if k in counts}
+            )
+            if not {"running", "queued"} & set(status.state):
+                return status
             time.sleep(every)

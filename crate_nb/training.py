@@ -26,7 +26,19 @@ from scipy import stats
 from torch import Tensor
 from tqdm import tqdm
 from . import __version__
-from .core import UserError, check_choice, device_name, generator, git_commit, home, mix, pick_device, send, tensor_digest, write_atomic
+from crate_nb.core import (
+    UserError,
+    check_choice,
+    device_name,
+    generator,
+    git_commit,
+    home,
+    mix,
+    pick_device,
+    send,
+    tensor_digest,
+    write_atomic,
+)
 from .rates import pack
 from .models import CRATE, count_parameters, load_weights
 from .srr import layer_srr, layerwise_srr, pick_layer
@@ -35,70 +47,136 @@ from .augment import Draws, apply_draws, draw, resize
 from .runs import Record, RunConfig, SCHEMA, Store, pack_hits
 
 # %% ../nbs/08_training.ipynb #5ffc6126
-logger = logging.getLogger("crate_nb")                          # of the package: what a run says besides its bar
+logger = logging.getLogger("crate_nb")  # of the package: what a run says besides its bar
+
 
 @lru_cache(maxsize=2)
-def _load(spec: str, size: int | None) -> ImageData: return load_data(spec, size=size)
+def _load(spec: str, size: int | None) -> ImageData:
+    return load_data(spec, size=size)
 
-def data_for(config: RunConfig,               # names the set, its sizes, and the side of the images
-             data: str | Path | None = None,  # a folder of parquet, if the label is not that of a known set
-             ) -> ImageData:
+
+def data_for(
+    config: RunConfig,  # names the set, its sizes, and the side of the images
+    data: str | Path | None = None,  # a folder of parquet, if the label is not that of a known set
+) -> ImageData:
     "The images of a run: the right set, and as many of them as the configuration says; a `UserError` if it is not there or another."
     spec = str(data) if data is not None else config.dataset
-    if data is None and spec not in NAMES: raise UserError(f"where is the data set {spec!r}? give its folder (--dataset FOLDER, or data=FOLDER)")
-    if dataset_name(spec) != config.dataset: raise UserError(f"the run is on {config.dataset!r}, the folder {spec} holds {dataset_name(spec)!r}; name the folder of {config.dataset}")
-    return _load(spec, config.image_size if spec not in NAMES else None).subset(config.train_size, config.test_size)
+    if data is None and spec not in NAMES:
+        raise UserError(
+            f"where is the data set {spec!r}? give its folder (--dataset FOLDER, or data=FOLDER)"
+        )
+    if dataset_name(spec) != config.dataset:
+        raise UserError(
+            f"the run is on {config.dataset!r}, the folder {spec} holds {dataset_name(spec)!r}; name the folder of {config.dataset}"
+        )
+    return _load(spec, config.image_size if spec not in NAMES else None).subset(
+        config.train_size, config.test_size
+    )
 
-def build_model(config: RunConfig,  # its model and its seed
-                channels: int,      # of the images
-                classes: int,       # of the data set
-                ) -> CRATE:         # on the CPU
+
+def build_model(
+    config: RunConfig,  # its model and its seed
+    channels: int,  # of the images
+    classes: int,  # of the data set
+) -> CRATE:  # on the CPU
     "The model of a run with its initial weights."
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mix(config.seed, "init"))
-        return CRATE(config.variant, config.image_size, config.patch_size, channels, classes, config.dim, config.depth, config.heads, config.eta, config.lam, config.dropout)
+        return CRATE(
+            config.variant,
+            config.image_size,
+            config.patch_size,
+            channels,
+            classes,
+            config.dim,
+            config.depth,
+            config.heads,
+            config.eta,
+            config.lam,
+            config.dropout,
+        )
 
 # %% ../nbs/08_training.ipynb #c326295e
-def learning_rate(config: RunConfig,  # its `lr` and `schedule`
-                  step: int,          # of the whole run, from 0
-                  steps: int,         # of the whole run, whether or not `stop_loss` ends it sooner
-                  ) -> float:
+def learning_rate(
+    config: RunConfig,  # its `lr` and `schedule`
+    step: int,  # of the whole run, from 0
+    steps: int,  # of the whole run, whether or not `stop_loss` ends it sooner
+) -> float:
     "The learning rate of step 0 to `steps` - 1: constant, or cosine decay to 0 at `steps`."
-    return config.lr if config.schedule == "constant" else config.lr*0.5*(1 + math.cos(math.pi*step/steps))
+    return (
+        config.lr
+        if config.schedule == "constant"
+        else config.lr * 0.5 * (1 + math.cos(math.pi * step / steps))
+    )
 
-def make_optimizer(config: RunConfig,  # its `optimizer`, `lr` and `weight_decay`
-                   model: CRATE,       # on the device where it is trained
-                   ) -> torch.optim.Optimizer:
+
+def make_optimizer(
+    config: RunConfig,  # its `optimizer`, `lr` and `weight_decay`
+    model: CRATE,  # on the device where it is trained
+) -> torch.optim.Optimizer:
     "Adam or AdamW in one kernel; on a GPU with the learning rate in its memory, so that a captured step reads the rate of the day."
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
     device = next(model.parameters()).device
-    warnings.filterwarnings("ignore", message="This instance was constructed with capturable=True")   # the first steps are not captured: so it is meant
-    where = dict(lr=torch.tensor(config.lr, device=device), capturable=True) if device.type == "cuda" else dict(lr=config.lr)
+    warnings.filterwarnings(
+        "ignore", message="This instance was constructed with capturable=True"
+    )  # the first steps are not captured: so it is meant
+    where = (
+        dict(lr=torch.tensor(config.lr, device=device), capturable=True)
+        if device.type == "cuda"
+        else dict(lr=config.lr)
+    )
     return kind(model.parameters(), weight_decay=config.weight_decay, fused=True, **where)
 
-def draw_for(config: RunConfig,    # its augmentation and image size
-             count: int,           # images
-             height: int,          # of the images before they are resized, pixels
-             width: int,           # likewise
-             g: torch.Generator,   # of all draws; on the CPU
-             ) -> Draws:
-    "What the augmentation of a run draws for `count` images of a size."
-    return draw(count, height, width, g, config.image_size, config.crop, config.flip, config.ra_ops, config.ra_magnitude)
 
-def batch_loss(config: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
-               model: CRATE,       # on the device of the images
-               x: Tensor,          # images (B, C, H, W) of the model's size
-               y: Tensor,          # labels (B,)
-               layer: int | None = None,  # the one to regularise, 1 to L; None: cross-entropy alone
-               ) -> tuple[Tensor, Tensor, Tensor]:  # loss, logits (B, classes), (cross-entropy, SRR) detached, SRR 0 where no layer is given
+def draw_for(
+    config: RunConfig,  # its augmentation and image size
+    count: int,  # images
+    height: int,  # of the images before they are resized, pixels
+    width: int,  # likewise
+    g: torch.Generator,  # of all draws; on the CPU
+) -> Draws:
+    "What the augmentation of a run draws for `count` images of a size."
+    return draw(
+        count,
+        height,
+        width,
+        g,
+        config.image_size,
+        config.crop,
+        config.flip,
+        config.ra_ops,
+        config.ra_magnitude,
+    )
+
+
+def batch_loss(
+    config: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
+    model: CRATE,  # on the device of the images
+    x: Tensor,  # images (B, C, H, W) of the model's size
+    y: Tensor,  # labels (B,)
+    layer: int | None = None,  # the one to regularise, 1 to L; None: cross-entropy alone
+) -> tuple[
+    Tensor, Tensor, Tensor
+]:  # loss, logits (B, classes), (cross-entropy, SRR) detached, SRR 0 where no layer is given
     "The loss of one batch of standardised images (eq. 14)."
     if layer is None:
-        logits = model(x); ce = F.cross_entropy(logits, y)
+        logits = model(x)
+        ce = F.cross_entropy(logits, y)
         return ce, logits, torch.stack([ce.detach(), ce.new_zeros(())])
     zs = model.layer_inputs(x)
     logits = model.classify(zs[-1])
-    ce, srr = F.cross_entropy(logits, y), layer_srr(model.layers[layer - 1], zs[layer - 1], config.srr_eps, config.srr_lam, config.srr_sparsity)
-    return ce + config.srr_alpha*srr, logits, torch.stack([ce.detach(), srr.detach()])
+    ce, srr = (
+        F.cross_entropy(logits, y),
+        layer_srr(
+            model.layers[layer - 1],
+            zs[layer - 1],
+            config.srr_eps,
+            config.srr_lam,
+            config.srr_sparsity,
+        ),
+    )
+    return ce + config.srr_alpha * srr, logits, torch.stack([ce.detach(), srr.detach()])
+
 
 def _logits(model: CRATE, x: Tensor, y: Tensor, batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
     "Logits and labels of uint8 images that are resized and not augmented, batch by batch."
@@ -106,91 +184,130 @@ def _logits(model: CRATE, x: Tensor, y: Tensor, batch_size: int) -> Iterator[tup
     for xb, yb in zip(x.split(batch_size), y.split(batch_size)):
         yield model(normalise(resize(xb, model.config["image_size"]))), yb
 
+
 @torch.no_grad()
-def evaluate(model: CRATE,   # on the device of the images; left in evaluation mode
-             x: Tensor,      # (m, C, H, W), of any size
-             y: Tensor,      # labels (m,)
-             batch_size: int = 250,  # images at once
-             ) -> tuple[float, float]:  # mean cross-entropy (nats), accuracy (%)
+def evaluate(
+    model: CRATE,  # on the device of the images; left in evaluation mode
+    x: Tensor,  # (m, C, H, W), of any size
+    y: Tensor,  # labels (m,)
+    batch_size: int = 250,  # images at once
+) -> tuple[float, float]:  # mean cross-entropy (nats), accuracy (%)
     "Loss and accuracy on uint8 images that are resized and not augmented."
     loss = correct = 0.0
     for logits, yb in _logits(model, x, y, batch_size):
-        loss += F.cross_entropy(logits, yb, reduction="sum").double(); correct += (logits.argmax(1) == yb).sum()
-    return float(loss)/len(x), 100*int(correct)/len(x)
+        loss += F.cross_entropy(logits, yb, reduction="sum").double()
+        correct += (logits.argmax(1) == yb).sum()
+    return float(loss) / len(x), 100 * int(correct) / len(x)
+
 
 @torch.no_grad()
-def classified(model: CRATE,   # on the device of the images; left in evaluation mode
-               x: Tensor,      # (m, C, H, W), of any size
-               y: Tensor,      # labels (m,)
-               batch_size: int = 250,  # images at once
-               ) -> Tensor:    # (m,) of bool
+def classified(
+    model: CRATE,  # on the device of the images; left in evaluation mode
+    x: Tensor,  # (m, C, H, W), of any size
+    y: Tensor,  # labels (m,)
+    batch_size: int = 250,  # images at once
+) -> Tensor:  # (m,) of bool
     "Which uint8 images a model classifies rightly; they are resized and not augmented."
     return torch.cat([logits.argmax(1) == yb for logits, yb in _logits(model, x, y, batch_size)])
 
+
 @torch.no_grad()
-def probe(config: RunConfig,  # its `probe_size`, `probe_eps`, `srr_lam` and image size
-          model: CRATE,       # on the device of the images
-          x: Tensor,          # training images, uint8 (m, C, H, W); the first `probe_size` are used
-          epoch: int,         # finished epochs, a column of the result
-          ) -> pd.DataFrame:  # as `layerwise_srr`, with the columns `epoch` and `u_deviation`
+def probe(
+    config: RunConfig,  # its `probe_size`, `probe_eps`, `srr_lam` and image size
+    model: CRATE,  # on the device of the images
+    x: Tensor,  # training images, uint8 (m, C, H, W); the first `probe_size` are used
+    epoch: int,  # finished epochs, a column of the result
+) -> pd.DataFrame:  # as `layerwise_srr`, with the columns `epoch` and `u_deviation`
     "Layer-wise SRR of a run at one epoch, and how far each layer's [U_1 ... U_K] is from orthonormal: ||U^T U - I||_F / sqrt(d)."
-    batches = (normalise(resize(b, config.image_size)) for b in x[:config.probe_size].split(100))
+    batches = (normalise(resize(b, config.image_size)) for b in x[: config.probe_size].split(100))
     frame = layerwise_srr(model, batches, config.probe_eps, config.srr_lam)
     sides = [pack(layer.u) for layer in model.layers]
-    off = [float((s.mT @ s - torch.eye(s.shape[1], device=s.device)).norm()/s.shape[1]**0.5) for s in sides]
+    off = [
+        float((s.mT @ s - torch.eye(s.shape[1], device=s.device)).norm() / s.shape[1] ** 0.5)
+        for s in sides
+    ]
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(dict(enumerate(off, 1))))
 
 # %% ../nbs/08_training.ipynb #97d1b85a
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}  # of products; weights, sums and rates stay in float32
+PRECISIONS = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+}  # of products; weights, sums and rates stay in float32
+
 
 @dataclass(frozen=True)
 class Engine:
     "How a device computes."
-    device: torch.device           # where it is computed
-    precision: str = "float32"     # of products: a row of `PRECISIONS`
-    compiled: bool = False         # by torch.compile: on a GPU the layers, on a CPU the whole model
-    graphs: bool = False           # steps captured as CUDA graphs
-    chunk: int = 1                 # batches that are augmented at once
-    look: int = 1                  # steps between two looks at the results
+
+    device: torch.device  # where it is computed
+    precision: str = "float32"  # of products: a row of `PRECISIONS`
+    compiled: bool = False  # by torch.compile: on a GPU the layers, on a CPU the whole model
+    graphs: bool = False  # steps captured as CUDA graphs
+    chunk: int = 1  # batches that are augmented at once
+    look: int = 1  # steps between two looks at the results
 
     def autocast(self) -> AbstractContextManager:
         "Products are computed in `precision`; changes nothing for float32."
-        return torch.autocast(self.device.type, dtype=PRECISIONS[self.precision], enabled=self.precision != "float32")
+        return torch.autocast(
+            self.device.type, dtype=PRECISIONS[self.precision], enabled=self.precision != "float32"
+        )
 
     def eager(self) -> AbstractContextManager:
         "Compiled layers run as they are: for sizes that are too rare to be worth a compilation."
         return torch.compiler.set_stance("force_eager") if self.compiled else nullcontext()
 
-def pick_engine(device: str | torch.device = "auto",  # `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
-                precision: str = "auto",              # `auto`: bfloat16 on a GPU that has it, else float32; or a row of `PRECISIONS`
-                ) -> Engine:
+
+def pick_engine(
+    device: str
+    | torch.device = "auto",  # `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
+    precision: str = "auto",  # `auto`: bfloat16 on a GPU that has it, else float32; or a row of `PRECISIONS`
+) -> Engine:
     "The engine for a device; a `UserError` if there is no such device or precision."
     device = pick_device(device) if isinstance(device, str) else device
     gpu = device.type == "cuda"
-    if precision == "auto": precision = "bfloat16" if gpu and torch.cuda.get_device_capability(device) >= (8, 0) else "float32"
+    if precision == "auto":
+        precision = (
+            "bfloat16" if gpu and torch.cuda.get_device_capability(device) >= (8, 0) else "float32"
+        )
     check_choice("precision", precision, PRECISIONS)
-    return Engine(device, precision, compiled=True, graphs=True, chunk=8, look=50) if gpu else Engine(device, precision)
+    return (
+        Engine(device, precision, compiled=True, graphs=True, chunk=8, look=50)
+        if gpu
+        else Engine(device, precision)
+    )
 
-LONG_RUN = 3_000_000                                             # tokens, over all epochs: from here on a CPU compiles the model
 
-def is_long(config: RunConfig,  # its epochs, image and patch size
-            images: int,        # for training
-            ) -> bool:
+LONG_RUN = 3_000_000  # tokens, over all epochs: from here on a CPU compiles the model
+
+
+def is_long(
+    config: RunConfig,  # its epochs, image and patch size
+    images: int,  # for training
+) -> bool:
     "Whether a run on a CPU is long enough for compilation (half a minute) to pay."
-    tokens = (config.image_size//config.patch_size)**2 + 1
-    return config.epochs*images*tokens >= LONG_RUN
+    tokens = (config.image_size // config.patch_size) ** 2 + 1
+    return config.epochs * images * tokens >= LONG_RUN
+
 
 @lru_cache
 def can_compile() -> bool:
     "Whether torch.compile works on this machine's CPU: tried on one small function."
-    import torch._inductor.config                                # a second's import that short runs do without
+    import torch._inductor.config  # a second's import that short runs do without
     from torch._dynamo.utils import counters
-    torch._inductor.config.compile_threads = 1                   # no helper processes that outlive this one
-    warnings.filterwarnings("ignore", category=FutureWarning, module="torch._inductor")   # torch's own, of itself
+
+    torch._inductor.config.compile_threads = 1  # no helper processes that outlive this one
+    warnings.filterwarnings(
+        "ignore", category=FutureWarning, module="torch._inductor"
+    )  # torch's own, of itself
     x, graphs = torch.linspace(0, 1, 64), counters["stats"]["unique_graphs"]
-    try: exact = torch.equal(torch.compile(lambda t: 2*t + 1)(x), 2*x + 1)
-    except Exception: return False                               # no compiler, no headers, a cache that can't be written
-    return exact and counters["stats"]["unique_graphs"] > graphs # not so if compilation is switched off
+    try:
+        exact = torch.equal(torch.compile(lambda t: 2 * t + 1)(x), 2 * x + 1)
+    except Exception:
+        return False  # no compiler, no headers, a cache that can't be written
+    return (
+        exact and counters["stats"]["unique_graphs"] > graphs
+    )  # not so if compilation is switched off
+
 
 def compile_model(model: CRATE):  # each graph is compiled when it is first used
     "Compile a model for training on a CPU, in place: from images to logits, and to the layer that is regularised."
@@ -199,80 +316,121 @@ def compile_model(model: CRATE):  # each graph is compiled when it is first used
     model.layer_inputs = torch.compile(model.layer_inputs, dynamic=False)
     model.classify = torch.compile(model.classify, dynamic=False)
 
+
 def compile_layers(model: CRATE):  # each part is compiled when it is first used
     "Compile the tokeniser and the layers for a GPU, in place; `state_dict` keeps its names."
     dynamo = torch._dynamo.config
-    dynamo.recompile_limit = dynamo.accumulated_recompile_limit = 1024   # variants, training or not, all tokens or one
-    dynamo.suppress_errors = True                                # what can't be compiled runs as it is
-    if hasattr(functorch := torch._functorch.config, "backward_pass_autocast"): functorch.backward_pass_autocast = "off"   # as without compilation: what was computed in full precision has its gradient in full precision
+    dynamo.recompile_limit = dynamo.accumulated_recompile_limit = (
+        1024  # variants, training or not, all tokens or one
+    )
+    dynamo.suppress_errors = True  # what can't be compiled runs as it is
+    if hasattr(functorch := torch._functorch.config, "backward_pass_autocast"):
+        functorch.backward_pass_autocast = "off"  # as without compilation: what was computed in full precision has its gradient in full precision
     model.tokens = torch.compile(model.tokens, dynamic=False)
-    for layer in model.layers: layer.compile(dynamic=False)
+    for layer in model.layers:
+        layer.compile(dynamic=False)
+
 
 class NotCaptured(UserError):
     "A step can't be captured as a CUDA graph; this process is not to be trusted any more."
 
+
 class _Replayed:
     "`step(x, y, layer)`, captured once it has run `warm` times for a layer; these runs are steps like all others, and make kernels and memory ready. All batches have one size."
+
     warm = 3
-    def __init__(self, step: Callable, capture: Callable[[Callable], Callable]):  # capture(f) records f and returns what replays it
+
+    def __init__(
+        self, step: Callable, capture: Callable[[Callable], Callable]
+    ):  # capture(f) records f and returns what replays it
         self.step, self.capture, self.calls, self.captured = step, capture, Counter(), {}
 
     def __call__(self, x: Tensor, y: Tensor, layer: int | None):
         if layer not in self.captured and self.calls[layer] < self.warm:
             self.calls[layer] += 1
             return self.step(x, y, layer)
-        if not self.captured: self.x, self.y = x.clone(), y.clone()
-        if layer not in self.captured: self.captured[layer] = self.capture(lambda: self.step(self.x, self.y, layer))
-        self.x.copy_(x); self.y.copy_(y)
+        if not self.captured:
+            self.x, self.y = x.clone(), y.clone()
+        if layer not in self.captured:
+            self.captured[layer] = self.capture(lambda: self.step(self.x, self.y, layer))
+        self.x.copy_(x)
+        self.y.copy_(y)
         self.captured[layer]()
+
 
 def cuda_graphs() -> Callable[[Callable[[], None]], Callable[[], None]]:
     "A recorder: `record(f)` notes what `f` does on the current stream; the result does it again, with one call. What it has recorded shares one pool of memory. `NotCaptured` if `f` can't be recorded."
     pool = torch.cuda.graph_pool_handle()
+
     def record(f):
         graph = torch.cuda.CUDAGraph()
-        gc.collect(); gc.disable()                               # a graph of an earlier run that is collected now would spoil this one
+        gc.collect()
+        gc.disable()  # a graph of an earlier run that is collected now would spoil this one
         try:
-            with torch.cuda.graph(graph, pool=pool, stream=torch.cuda.current_stream()): f()
-        except RuntimeError as e: raise NotCaptured(f"the step can't be captured as a CUDA graph ({' '.join(str(e).split())[:200]}); the same command goes on without") from e
-        finally: gc.enable()
+            with torch.cuda.graph(graph, pool=pool, stream=torch.cuda.current_stream()):
+                f()
+        except RuntimeError as e:
+            raise NotCaptured(
+                f"the step can't be captured as a CUDA graph ({' '.join(str(e).split())[:200]}); the same command goes on without"
+            ) from e
+        finally:
+            gc.enable()
         return graph.replay
+
     return record
 
-def _graphs_note(config: RunConfig) -> Path: return home()/"data"/"work"/f"not-captured-{'plain' if config.srr_layer is None else 'regularised'}.txt"
+
+def _graphs_note(config: RunConfig) -> Path:
+    return (
+        home()
+        / "data"
+        / "work"
+        / f"not-captured-{'plain' if config.srr_layer is None else 'regularised'}.txt"
+    )
 
 # %% ../nbs/08_training.ipynb #dfca204f
-CHECKPOINT_SECONDS = 20.0                                        # at most this much work is lost
+CHECKPOINT_SECONDS = 20.0  # at most this much work is lost
+
 
 class Paused(UserError):
     "A run was put aside because its time was up; its checkpoint is written."
 
-def is_late(deadline: float | None,  # a `time.time()`; None: never
-            ) -> bool:
+
+def is_late(
+    deadline: float | None,  # a `time.time()`; None: never
+) -> bool:
     "Whether the time is up."
     return deadline is not None and time.time() > deadline
+
 
 @dataclass
 class _State:
     "Where a run is: counters, sums over the current epoch, and what was recorded so far."
-    epoch: int = 0                                               # finished epochs
-    step: int = 0                                                # finished steps of the current epoch
-    sums: list[float] = field(default_factory=lambda: [0.0]*3)   # cross-entropy, SRR, correct answers, over the images of this epoch
+
+    epoch: int = 0  # finished epochs
+    step: int = 0  # finished steps of the current epoch
+    sums: list[float] = field(
+        default_factory=lambda: [0.0] * 3
+    )  # cross-entropy, SRR, correct answers, over the images of this epoch
     history: list[dict] = field(default_factory=list)
-    probe: list[dict] = field(default_factory=list)              # columns of each recorded epoch
+    probe: list[dict] = field(default_factory=list)  # columns of each recorded epoch
     seconds: float = 0.0
     resumed: int = 0
-    identity: str = ""                                           # of the run: its configuration and its images
+    identity: str = ""  # of the run: its configuration and its images
+
 
 def _save_checkpoint(path: Path, model, optimizer, state: _State):
     tensors = {f"model.{k}": v for k, v in model.state_dict().items()}
-    for i, entry in optimizer.state_dict()["state"].items(): tensors |= {f"optimizer.{i}.{k}": v for k, v in entry.items()}
+    for i, entry in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{i}.{k}": v for k, v in entry.items()}
     tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
     metadata = {"state": json.dumps(vars(state)), "digest": _checkpoint_digest(tensors)}
     write_atomic(path, save(tensors, metadata=metadata))
 
+
 def _checkpoint_digest(tensors: dict[str, Tensor]) -> str:
     return tensor_digest(*(tensors[k] for k in sorted(tensors)))
+
 
 def _load_checkpoint(path: Path, identity: str, model, optimizer, device) -> _State:
     "Put a checkpoint into model and optimiser; a `UserError` if it is damaged, or of another run than `identity`."
@@ -280,136 +438,238 @@ def _load_checkpoint(path: Path, identity: str, model, optimizer, device) -> _St
         with safe_open(path, "pt", device=str(device)) as f:
             tensors, metadata = {k: f.get_tensor(k) for k in f.keys()}, f.metadata()
         state, digest = _State(**json.loads(metadata["state"])), metadata["digest"]
-    except Exception as e: raise UserError(f"checkpoint {path} can't be read ({type(e).__name__}); delete it and the run starts anew") from e
-    if digest != _checkpoint_digest(tensors): raise UserError(f"checkpoint {path} is damaged (its tensors are not those that were written); delete it and the run starts anew")
-    if state.identity != identity: raise UserError(f"checkpoint {path} is of another run, of other images, or of a compiled run that this one is not (or the reverse); delete it and the run starts anew")
-    load_weights(model, {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")})
+    except Exception as e:
+        raise UserError(
+            f"checkpoint {path} can't be read ({type(e).__name__}); delete it and the run starts anew"
+        ) from e
+    if digest != _checkpoint_digest(tensors):
+        raise UserError(
+            f"checkpoint {path} is damaged (its tensors are not those that were written); delete it and the run starts anew"
+        )
+    if state.identity != identity:
+        raise UserError(
+            f"checkpoint {path} is of another run, of other images, or of a compiled run that this one is not (or the reverse); delete it and the run starts anew"
+        )
+    load_weights(
+        model, {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+    )
     entries: dict[int, dict] = {}
     for k, v in tensors.items():
-        if k.startswith("optimizer."): _, i, name = k.split("."); entries.setdefault(int(i), {})[name] = v
-    optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
+        if k.startswith("optimizer."):
+            _, i, name = k.split(".")
+            entries.setdefault(int(i), {})[name] = v
+    optimizer.load_state_dict(
+        {"state": entries, "param_groups": optimizer.state_dict()["param_groups"]}
+    )
     state.resumed += 1
     return state
 
 # %% ../nbs/08_training.ipynb #b976a583
 class _Loop:
     "One run on one device, from wherever its checkpoint is to its record."
-    def __init__(self, config: RunConfig, data: ImageData, engine: Engine, work: Path, report: Callable, checkpoint_seconds: float, deadline: float | None = None):
-        self.config, self.engine, self.device, self.path, self.report = config, engine, engine.device, work/"checkpoint.safetensors", report
+
+    def __init__(
+        self,
+        config: RunConfig,
+        data: ImageData,
+        engine: Engine,
+        work: Path,
+        report: Callable,
+        checkpoint_seconds: float,
+        deadline: float | None = None,
+    ):
+        self.config, self.engine, self.device, self.path, self.report = (
+            config,
+            engine,
+            engine.device,
+            work / "checkpoint.safetensors",
+            report,
+        )
         self.every, self.deadline = checkpoint_seconds, deadline
-        self.x, self.y, self.xt, self.yt = (t.to(self.device) for t in (data.x_train, data.y_train, data.x_test, data.y_test))
+        self.x, self.y, self.xt, self.yt = (
+            t.to(self.device) for t in (data.x_train, data.y_train, data.x_test, data.y_test)
+        )
         self.model = build_model(config, data.channels, data.classes).to(self.device)
         self.optimizer = make_optimizer(config, self.model)
-        identity = f"{config.id} {data.digest}" + " compiled"*(engine.compiled and self.device.type == "cpu")
-        self.state = _load_checkpoint(self.path, identity, self.model, self.optimizer, self.device) if self.path.is_file() else _State(identity=identity)
-        self.steps = math.ceil(len(self.x)/config.batch_size)    # of an epoch
+        identity = f"{config.id} {data.digest}" + " compiled" * (
+            engine.compiled and self.device.type == "cpu"
+        )
+        self.state = (
+            _load_checkpoint(self.path, identity, self.model, self.optimizer, self.device)
+            if self.path.is_file()
+            else _State(identity=identity)
+        )
+        self.steps = math.ceil(len(self.x) / config.batch_size)  # of an epoch
         self.sums = torch.tensor(self.state.sums, dtype=torch.float64, device=self.device)
-        self.failed = torch.zeros((), device=self.device)        # 1 from the first step on whose loss is not finite; no weight changes any more
+        self.failed = torch.zeros(
+            (), device=self.device
+        )  # 1 from the first step on whose loss is not finite; no weight changes any more
         self.seen, self.looked = list(self.state.sums), self.state.step
         self.clock = self.saved = time.monotonic()
-        if engine.compiled: (compile_model if self.device.type == "cpu" else compile_layers)(self.model)
+        if engine.compiled:
+            (compile_model if self.device.type == "cpu" else compile_layers)(self.model)
         self.step = _Replayed(self._compute, cuda_graphs()) if engine.graphs else self._compute
-        self.aside = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None       # for augmentation
+        self.aside = (
+            torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+        )  # for augmentation
 
     def run(self) -> _State:
         s = self.state
         with _own_stream(self.device):
-            if s.step or s.epoch: self.report(s.epoch*self.steps + s.step, {})
-            else: self._probe()
-            while not self._finished(): self._epoch()
+            if s.step or s.epoch:
+                self.report(s.epoch * self.steps + s.step, {})
+            else:
+                self._probe()
+            while not self._finished():
+                self._epoch()
         self._tick()
         return s
 
     def _finished(self) -> bool:
         s, c = self.state, self.config
-        return s.epoch >= c.epochs or bool(c.stop_loss and s.history and s.history[-1]["fit_loss"] <= c.stop_loss)
+        return s.epoch >= c.epochs or bool(
+            c.stop_loss and s.history and s.history[-1]["fit_loss"] <= c.stop_loss
+        )
 
     def _epoch(self):
         c, s = self.config, self.state
         for x, y in self._batches(self._rows(), s.step):
-            at = s.epoch*self.steps + s.step                     # of the whole run, from 0
-            self._set_rate(learning_rate(c, at, c.epochs*self.steps))
-            if c.dropout: torch.manual_seed(mix(c.seed, "dropout", at))
-            layer = None if c.srr_layer is None else pick_layer(c.srr_layer, c.depth, generator(c.seed, "layer", at))
+            at = s.epoch * self.steps + s.step  # of the whole run, from 0
+            self._set_rate(learning_rate(c, at, c.epochs * self.steps))
+            if c.dropout:
+                torch.manual_seed(mix(c.seed, "dropout", at))
+            layer = (
+                None
+                if c.srr_layer is None
+                else pick_layer(c.srr_layer, c.depth, generator(c.seed, "layer", at))
+            )
             s.step += 1
             try:
-                if len(x) == c.batch_size: self.step(x, y, layer)
-                else:                                            # an epoch's last batch
-                    with self.engine.eager(): self._compute(x, y, layer)
-            except NotCaptured: raise
-            except UserError as e: raise UserError(self._where(normalise(x), str(e))) from None   # a rate of tokens that are not finite
-            if s.step - self.looked >= self.engine.look or s.step == self.steps: self._look()
+                if len(x) == c.batch_size:
+                    self.step(x, y, layer)
+                else:  # an epoch's last batch
+                    with self.engine.eager():
+                        self._compute(x, y, layer)
+            except NotCaptured:
+                raise
+            except UserError as e:
+                raise UserError(
+                    self._where(normalise(x), str(e))
+                ) from None  # a rate of tokens that are not finite
+            if s.step - self.looked >= self.engine.look or s.step == self.steps:
+                self._look()
             self._checkpoint()
         self._end_epoch()
         self._checkpoint()
 
     def _rows(self) -> tuple[Tensor, ...]:
         "Which images make the batches of this epoch."
-        return torch.randperm(len(self.x), generator=generator(self.config.seed, "order", self.state.epoch)).split(self.config.batch_size)
+        return torch.randperm(
+            len(self.x), generator=generator(self.config.seed, "order", self.state.epoch)
+        ).split(self.config.batch_size)
 
     def _batches(self, rows: Sequence[Tensor], first: int) -> Iterator[tuple[Tensor, Tensor]]:
         "The augmented batches of an epoch from step `first` on; on a GPU those of the next chunk are made while the present ones are used."
         aside, main = self.aside, torch.cuda.current_stream() if self.aside else None
+
         def prepare(at: int):
-            if at >= len(rows): return None
-            if aside is None: return self._augmented(rows, at), None
-            with torch.cuda.stream(aside): return self._augmented(rows, at), aside.record_event()
+            if at >= len(rows):
+                return None
+            if aside is None:
+                return self._augmented(rows, at), None
+            with torch.cuda.stream(aside):
+                return self._augmented(rows, at), aside.record_event()
+
         ahead = prepare(first)
         for at in range(first, len(rows), self.engine.chunk):
             (x, y), made = ahead
             if made:
                 main.wait_event(made)
-                for t in (x, y): t.record_stream(main)           # not to be overwritten before the steps have read it
+                for t in (x, y):
+                    t.record_stream(main)  # not to be overwritten before the steps have read it
             ahead = prepare(at + self.engine.chunk)
             yield from zip(x.split(self.config.batch_size), y.split(self.config.batch_size))
 
     def _augmented(self, rows: Sequence[Tensor], at: int) -> tuple[Tensor, Tensor]:
         "The batches of one chunk, one after the other: uint8 images and labels."
-        c, here, first = self.config, rows[at:at + self.engine.chunk], self.state.epoch*self.steps + at
-        draws = Draws.cat([draw_for(c, len(r), *self.x.shape[2:], generator(c.seed, "augment", first + i)) for i, r in enumerate(here)])
+        c, here, first = (
+            self.config,
+            rows[at : at + self.engine.chunk],
+            self.state.epoch * self.steps + at,
+        )
+        draws = Draws.cat(
+            [
+                draw_for(c, len(r), *self.x.shape[2:], generator(c.seed, "augment", first + i))
+                for i, r in enumerate(here)
+            ]
+        )
         taken = send(torch.cat(here), self.device)
         return apply_draws(self.x[taken], draws, c.image_size), self.y[taken]
 
     def _compute(self, x: Tensor, y: Tensor, layer: int | None):
         "One step on the device, from the pixels to the sums; nothing in it asks for a result."
-        if not self.model.training: self.model.train()           # to set it again would make compiled code check itself anew
-        with self.engine.autocast(): loss, logits, parts = batch_loss(self.config, self.model, normalise(x), y, layer)
+        if not self.model.training:
+            self.model.train()  # to set it again would make compiled code check itself anew
+        with self.engine.autocast():
+            loss, logits, parts = batch_loss(self.config, self.model, normalise(x), y, layer)
         self.failed.copy_(torch.maximum(self.failed, (~loss.detach().isfinite()).float()))
         self.optimizer.zero_grad()
         loss.backward()
-        self.optimizer.grad_scale, self.optimizer.found_inf = None, self.failed        # the fused kernel leaves the weights alone where this is 1
+        self.optimizer.grad_scale, self.optimizer.found_inf = (
+            None,
+            self.failed,
+        )  # the fused kernel leaves the weights alone where this is 1
         self.optimizer.step()
-        self.sums += torch.cat([parts*len(x), (logits.detach().argmax(1) == y).sum()[None]]).double()
+        self.sums += torch.cat(
+            [parts * len(x), (logits.detach().argmax(1) == y).sum()[None]]
+        ).double()
 
     def _set_rate(self, rate: float):
         for group in self.optimizer.param_groups:
-            if isinstance(group["lr"], Tensor): group["lr"].fill_(rate)
-            else: group["lr"] = rate
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
 
     def _look(self):
         "Wait for the device, read its sums, report what is new; an error if a loss since the last look was not finite."
-        s, n = self.state, min(self.state.step*self.config.batch_size, len(self.x)) - self.looked*self.config.batch_size
+        s, n = (
+            self.state,
+            min(self.state.step * self.config.batch_size, len(self.x))
+            - self.looked * self.config.batch_size,
+        )
         s.sums = self.sums.tolist()
-        if self.failed.item(): raise UserError(self._where(self._bad_batch(), "the loss is not finite"))
+        if self.failed.item():
+            raise UserError(self._where(self._bad_batch(), "the loss is not finite"))
         ce, _, correct = (a - b for a, b in zip(s.sums, self.seen))
-        self.report(s.step - self.looked, dict(loss=ce/n, accuracy=100*correct/n))
+        self.report(s.step - self.looked, dict(loss=ce / n, accuracy=100 * correct / n))
         self.seen, self.looked = s.sums, s.step
 
     @torch.no_grad()
     def _bad_batch(self) -> Tensor:
         "The standardised images since the last look that gave the loss that is not finite; the weights are still those."
         for at in range(self.looked, self.state.step, self.engine.chunk):
-            for x in self._augmented(self._rows()[:self.state.step], at)[0].split(self.config.batch_size):
-                with self.engine.eager(): logits = self.model(x := normalise(x))
-                if not logits.isfinite().all(): return x
+            for x in self._augmented(self._rows()[: self.state.step], at)[0].split(
+                self.config.batch_size
+            ):
+                with self.engine.eager():
+                    logits = self.model(x := normalise(x))
+                if not logits.isfinite().all():
+                    return x
         return x
 
     @torch.no_grad()
     def _where(self, x: Tensor, what: str) -> str:
         "What to say of numbers that are not finite: when, and in which layer it began."
-        bad_weight = next((n for n, p in self.model.named_parameters() if not p.isfinite().all()), None)
-        with self.engine.eager(): logits, zs = self.model(x, return_layers=True)
-        layer = next((f"layer {l}" for l, z in enumerate(zs) if not z.isfinite().all()), "the SRR term" if logits.isfinite().all() else "the head")
+        bad_weight = next(
+            (n for n, p in self.model.named_parameters() if not p.isfinite().all()), None
+        )
+        with self.engine.eager():
+            logits, zs = self.model(x, return_layers=True)
+        layer = next(
+            (f"layer {l}" for l, z in enumerate(zs) if not z.isfinite().all()),
+            "the SRR term" if logits.isfinite().all() else "the head",
+        )
         cause = f"the weights {bad_weight} are not finite" if bad_weight else f"first in {layer}"
         return f"run {self.config.id}: {what} at epoch {len(self.state.history) + (self.state.step > 0)}, step {self.state.step} of {self.steps} ({cause}); try a lower lr than {self.config.lr:g}"
 
@@ -417,36 +677,58 @@ class _Loop:
     def _evaluating(self) -> Iterator[None]:
         "How the forward pass alone is computed: on a CPU it is not worth a compilation of its own."
         eager = self.engine.eager() if self.device.type == "cpu" else nullcontext()
-        with self.engine.autocast(), eager: yield
+        with self.engine.autocast(), eager:
+            yield
 
     def evaluate(self, x: Tensor, y: Tensor) -> tuple[float, float]:
-        with self._evaluating(): return evaluate(self.model, x, y)
+        with self._evaluating():
+            return evaluate(self.model, x, y)
 
     def hits(self) -> Tensor:
         "Which test images are classified rightly."
-        with self._evaluating(): return classified(self.model, self.xt, self.yt)
+        with self._evaluating():
+            return classified(self.model, self.xt, self.yt)
 
     def _end_epoch(self):
         c, s, n = self.config, self.state, len(self.x)
-        ce, srr, correct = (t/n for t in s.sums)
-        row = dict(epoch=s.epoch + 1, train_loss=ce, train_accuracy=100*correct)
-        if c.srr_layer is not None: row["srr"] = srr
-        if c.stop_loss: row["fit_loss"] = self.evaluate(self.x, self.y)[0]
+        ce, srr, correct = (t / n for t in s.sums)
+        row = dict(epoch=s.epoch + 1, train_loss=ce, train_accuracy=100 * correct)
+        if c.srr_layer is not None:
+            row["srr"] = srr
+        if c.stop_loss:
+            row["fit_loss"] = self.evaluate(self.x, self.y)[0]
         s.history.append(row)
-        s.epoch, s.step, s.sums = s.epoch + 1, 0, [0.0]*3
-        self.sums.zero_(); self.seen, self.looked = s.sums, 0
-        if s.epoch % c.test_every == 0 or self._finished(): self._test(row)
+        s.epoch, s.step, s.sums = s.epoch + 1, 0, [0.0] * 3
+        self.sums.zero_()
+        self.seen, self.looked = s.sums, 0
+        if s.epoch % c.test_every == 0 or self._finished():
+            self._test(row)
         self._probe()
 
     def _test(self, row: dict):
         row["test_loss"], row["test_accuracy"] = loss, _ = self.evaluate(self.xt, self.yt)
-        if not math.isfinite(loss): raise UserError(self._where(normalise(resize(self.xt[:256], self.config.image_size)), f"the test loss is {loss}"))
+        if not math.isfinite(loss):
+            raise UserError(
+                self._where(
+                    normalise(resize(self.xt[:256], self.config.image_size)),
+                    f"the test loss is {loss}",
+                )
+            )
 
     def _probe(self):
-        if self.state.epoch not in self.config.probe_epochs and not (self.config.probe_epochs and self._finished()): return
+        if self.state.epoch not in self.config.probe_epochs and not (
+            self.config.probe_epochs and self._finished()
+        ):
+            return
         try:
-            with self.engine.eager(): self.state.probe.append(probe(self.config, self.model, self.x, self.state.epoch).to_dict("list"))
-        except UserError as e: raise UserError(self._where(normalise(resize(self.x[:100], self.config.image_size)), str(e))) from None
+            with self.engine.eager():
+                self.state.probe.append(
+                    probe(self.config, self.model, self.x, self.state.epoch).to_dict("list")
+                )
+        except UserError as e:
+            raise UserError(
+                self._where(normalise(resize(self.x[:100], self.config.image_size)), str(e))
+            ) from None
 
     def _tick(self):
         now = time.monotonic()
@@ -454,261 +736,513 @@ class _Loop:
 
     def _checkpoint(self):
         late = is_late(self.deadline)
-        if not late and time.monotonic() - self.saved < self.every: return
-        if self.state.step > self.looked: self._look()           # what is not finite is not saved
-        self._tick(); self.saved = self.clock
+        if not late and time.monotonic() - self.saved < self.every:
+            return
+        if self.state.step > self.looked:
+            self._look()  # what is not finite is not saved
+        self._tick()
+        self.saved = self.clock
         _save_checkpoint(self.path, self.model, self.optimizer, self.state)
-        if late and not self._finished(): raise Paused(f"run {self.config.id}: its time is up at epoch {self.state.epoch} of {self.config.epochs}; the same command goes on from here")
+        if late and not self._finished():
+            raise Paused(
+                f"run {self.config.id}: its time is up at epoch {self.state.epoch} of {self.config.epochs}; the same command goes on from here"
+            )
+
 
 @contextmanager
 def _own_stream(device: torch.device) -> Iterator[None]:
     "On a GPU, a stream that is not the default one: steps are captured from the stream that they warmed up on."
-    if device.type != "cuda": yield; return
+    if device.type != "cuda":
+        yield
+        return
     with torch.cuda.device(device):
-        stream = torch.cuda.Stream(); stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream): yield
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            yield
         torch.cuda.current_stream().wait_stream(stream)
 
 # %% ../nbs/08_training.ipynb #a2d7239f
 def _make_record(loop: _Loop, data: ImageData) -> Record:
     c, s = loop.config, loop.state
     train_loss, train_accuracy = loop.evaluate(loop.x, loop.y)
-    if s.history: test_loss, test_accuracy = (s.history[-1][k] for k in ("test_loss", "test_accuracy"))
-    else: test_loss, test_accuracy = loop.evaluate(loop.xt, loop.yt)                     # an untrained model
-    final = dict(train_loss=train_loss, train_accuracy=train_accuracy, test_loss=test_loss, test_accuracy=test_accuracy, epochs=s.epoch, steps=s.epoch*loop.steps,
-                 parameters=count_parameters(loop.model), criterion_met=c.stop_loss is not None and train_loss <= c.stop_loss)
+    if s.history:
+        test_loss, test_accuracy = (s.history[-1][k] for k in ("test_loss", "test_accuracy"))
+    else:
+        test_loss, test_accuracy = loop.evaluate(loop.xt, loop.yt)  # an untrained model
+    final = dict(
+        train_loss=train_loss,
+        train_accuracy=train_accuracy,
+        test_loss=test_loss,
+        test_accuracy=test_accuracy,
+        epochs=s.epoch,
+        steps=s.epoch * loop.steps,
+        parameters=count_parameters(loop.model),
+        criterion_met=c.stop_loss is not None and train_loss <= c.stop_loss,
+    )
     final["test_hits"] = pack_hits(loop.hits().tolist())
-    provenance = dict(package=__version__, commit=git_commit(), torch=torch.__version__, device=device_name(loop.device), dtype=loop.engine.precision, compiled=loop.engine.compiled, threads=torch.get_num_threads(), seed=c.seed,
-                      utc=datetime.now(timezone.utc).isoformat(timespec="seconds"), seconds=round(s.seconds, 1), resumed=s.resumed, data_digest=data.digest)
-    probes = pd.concat([pd.DataFrame(p) for p in s.probe]) if s.probe else pd.DataFrame(columns=["epoch", "layer"])
-    return Record(id=c.id, schema_version=SCHEMA, config=c, provenance=provenance, history=s.history, probe={k: [float(v) for v in probes[k]] for k in probes}, final=final)
+    provenance = dict(
+        package=__version__,
+        commit=git_commit(),
+        torch=torch.__version__,
+        device=device_name(loop.device),
+        dtype=loop.engine.precision,
+        compiled=loop.engine.compiled,
+        threads=torch.get_num_threads(),
+        seed=c.seed,
+        utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        seconds=round(s.seconds, 1),
+        resumed=s.resumed,
+        data_digest=data.digest,
+    )
+    probes = (
+        pd.concat([pd.DataFrame(p) for p in s.probe])
+        if s.probe
+        else pd.DataFrame(columns=["epoch", "layer"])
+    )
+    return Record(
+        id=c.id,
+        schema_version=SCHEMA,
+        config=c,
+        provenance=provenance,
+        history=s.history,
+        probe={k: [float(v) for v in probes[k]] for k in probes},
+        final=final,
+    )
+
 
 @contextmanager
 def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
     "A progress bar over steps, with running means of loss and accuracy."
-    with tqdm(total=total, desc=f"{config.variant} {config.id}", unit="step", disable=not show) as bar:
+    with tqdm(
+        total=total, desc=f"{config.variant} {config.id}", unit="step", disable=not show
+    ) as bar:
         mean: dict[str, float] = {}
+
         def report(steps: int, values: dict[str, float]):
-            for k, v in values.items(): mean[k] = 0.95*mean.get(k, v) + 0.05*v
-            bar.set_postfix({k: f"{v:.2f}" for k, v in mean.items()}, refresh=False); bar.update(steps)
+            for k, v in values.items():
+                mean[k] = 0.95 * mean.get(k, v) + 0.05 * v
+            bar.set_postfix({k: f"{v:.2f}" for k, v in mean.items()}, refresh=False)
+            bar.update(steps)
+
         yield report
 
-def check_same_images(store: Store,        # whose records they are compared with
-                      images: ImageData,   # of the run to come; their name and digest count
-                      config: RunConfig):  # of that run; pictures of several sizes are resized to its image size as they are read, and so have a digest for each
+
+def check_same_images(
+    store: Store,  # whose records they are compared with
+    images: ImageData,  # of the run to come; their name and digest count
+    config: RunConfig,
+):  # of that run; pictures of several sizes are resized to its image size as they are read, and so have a digest for each
     "Refuse, by a `UserError`, images that are not those which the records of their label and image size were trained on."
-    other = next((r for r in store.rows() if r["dataset"] == images.name and r["image_size"] == config.image_size and r["data_digest"] != images.digest), None)
-    if other: raise UserError(f"record {other['id']} was trained on other images that are called {images.name!r} too; give the folder another name")
+    other = next(
+        (
+            r
+            for r in store.rows()
+            if r["dataset"] == images.name
+            and r["image_size"] == config.image_size
+            and r["data_digest"] != images.digest
+        ),
+        None,
+    )
+    if other:
+        raise UserError(
+            f"record {other['id']} was trained on other images that are called {images.name!r} too; give the folder another name"
+        )
 
-def total_steps(config: RunConfig,  # its `epochs` and `batch_size`
-                images: int,        # for training
-                ) -> int:           # an upper bound where `stop_loss` is given
+
+def total_steps(
+    config: RunConfig,  # its `epochs` and `batch_size`
+    images: int,  # for training
+) -> int:  # an upper bound where `stop_loss` is given
     "Optimisation steps of a whole run."
-    return config.epochs*math.ceil(images/config.batch_size)
+    return config.epochs * math.ceil(images / config.batch_size)
 
-def train(config: RunConfig,                 # what is trained
-          scale: str = "quick",              # whose records it joins
-          data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
-          device: str = "auto",              # `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
-          threads: int = 1,                  # of the CPU; rounding depends on it, so a record is bit for bit the same for one number of threads
-          force: bool = False,               # train it even if there is a record; the record is replaced when the new one is complete
-          progress: bool = True,             # show a bar, unless `report` is given
-          report: Callable | None = None,    # report(steps, values), with the steps since its last call and their mean `loss` (nats) and `accuracy` (%); no values for steps before a resumption
-          checkpoint_seconds: float = CHECKPOINT_SECONDS,  # least time between two checkpoints; 0: one after each step
-          precision: str = "auto",           # see `pick_engine`
-          deadline: float | None = None,     # a `time.time()` at which the run is put aside: its checkpoint is written and `Paused` raised
-          root: Path | None = None,          # where the record goes, instead of `data/runs`; only what is recorded there counts
-          compiled: bool | None = None,      # on a CPU; None: if the run is long and a compiler is there. Rounding depends on it
-          ) -> Record:
+
+def train(
+    config: RunConfig,  # what is trained
+    scale: str = "quick",  # whose records it joins
+    data: str
+    | Path
+    | None = None,  # the folder of the data set, where its label is not a known name
+    device: str = "auto",  # `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
+    threads: int = 1,  # of the CPU; rounding depends on it, so a record is bit for bit the same for one number of threads
+    force: bool = False,  # train it even if there is a record; the record is replaced when the new one is complete
+    progress: bool = True,  # show a bar, unless `report` is given
+    report: Callable
+    | None = None,  # report(steps, values), with the steps since its last call and their mean `loss` (nats) and `accuracy` (%); no values for steps before a resumption
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,  # least time between two checkpoints; 0: one after each step
+    precision: str = "auto",  # see `pick_engine`
+    deadline: float
+    | None = None,  # a `time.time()` at which the run is put aside: its checkpoint is written and `Paused` raised
+    root: Path
+    | None = None,  # where the record goes, instead of `data/runs`; only what is recorded there counts
+    compiled: bool
+    | None = None,  # on a CPU; None: if the run is long and a compiler is there. Rounding depends on it
+) -> Record:
     "The record of `config`: the stored one, or a new one by training (resumed from a checkpoint if there is one); a `UserError` if numbers are not finite, `Busy` if another process trains it."
     store, engine = Store(scale, root), pick_engine(device, precision)
     record = None if force else store.get(config)
-    if record and data is None: return record
-    if is_late(deadline): raise Paused(f"run {config.id}: no time is left to begin; the same command goes on from here")
+    if record and data is None:
+        return record
+    if is_late(deadline):
+        raise Paused(
+            f"run {config.id}: no time is left to begin; the same command goes on from here"
+        )
     images = data_for(config, data)
     check_same_images(store, images, config)
-    if record: return record
+    if record:
+        return record
     if engine.graphs and (note := _graphs_note(config)).is_file():
-        logger.warning("steps are not captured as CUDA graphs, since that failed before; to try again, delete %s", note)
+        logger.warning(
+            "steps are not captured as CUDA graphs, since that failed before; to try again, delete %s",
+            note,
+        )
         engine = replace(engine, graphs=False)
     if engine.device.type == "cpu":
-        if compiled and not can_compile(): raise UserError("compilation is asked for and torch.compile does not work here; it needs a C++ compiler and Python's headers (Debian: g++, python3-dev)")
-        engine = replace(engine, compiled=is_long(config, len(images.x_train)) and can_compile() if compiled is None else compiled)
-    git_commit()                                                 # the code that runs is that of now, not of the end
+        if compiled and not can_compile():
+            raise UserError(
+                "compilation is asked for and torch.compile does not work here; it needs a C++ compiler and Python's headers (Debian: g++, python3-dev)"
+            )
+        engine = replace(
+            engine,
+            compiled=is_long(config, len(images.x_train)) and can_compile()
+            if compiled is None
+            else compiled,
+        )
+    git_commit()  # the code that runs is that of now, not of the end
     torch.set_num_threads(threads)
-    with store.lock(config.id) as work, torch.random.fork_rng(devices=[engine.device] if engine.device.type == "cuda" else []):
-        if not force and (record := store.get(config)): return record
-        for left in work.glob(".checkpoint*"): left.unlink()     # of a process that was killed while it wrote
-        with _bar(config, total_steps(config, len(images.x_train)), progress and report is None) as bar:
+    with (
+        store.lock(config.id) as work,
+        torch.random.fork_rng(devices=[engine.device] if engine.device.type == "cuda" else []),
+    ):
+        if not force and (record := store.get(config)):
+            return record
+        for left in work.glob(".checkpoint*"):
+            left.unlink()  # of a process that was killed while it wrote
+        with _bar(
+            config, total_steps(config, len(images.x_train)), progress and report is None
+        ) as bar:
             loop = _Loop(config, images, engine, work, report or bar, checkpoint_seconds, deadline)
-            try: loop.run()
-            except NotCaptured as e: write_atomic(_graphs_note(config), f"{e}\n"); raise
-            finally: loop.step = loop._compute                   # the graphs and their memory go with the last reference
+            try:
+                loop.run()
+            except NotCaptured as e:
+                write_atomic(_graphs_note(config), f"{e}\n")
+                raise
+            finally:
+                loop.step = loop._compute  # the graphs and their memory go with the last reference
         record = _make_record(loop, images)
-        write_atomic(store.weights(config.id), save({k: v.detach().cpu().contiguous() for k, v in loop.model.state_dict().items()}))
+        write_atomic(
+            store.weights(config.id),
+            save({k: v.detach().cpu().contiguous() for k, v in loop.model.state_dict().items()}),
+        )
         store.put(record)
         loop.path.unlink(missing_ok=True)
-        if engine.device.type == "cuda": del loop; gc.collect(); torch.cuda.empty_cache()
-        logger.info("run %s: trained for %d epochs in %.0f s, test accuracy %.1f %%", record.id, record.final["epochs"], record.provenance["seconds"], record.final["test_accuracy"])
+        if engine.device.type == "cuda":
+            del loop
+            gc.collect()
+            torch.cuda.empty_cache()
+        logger.info(
+            "run %s: trained for %d epochs in %.0f s, test accuracy %.1f %%",
+            record.id,
+            record.final["epochs"],
+            record.provenance["seconds"],
+            record.final["test_accuracy"],
+        )
     return record
 
-def trained_model(record: Record,  # of a run that was trained on this machine
-                  scale: str,      # the one that the run was trained in
-                  ) -> CRATE:      # in evaluation mode
+
+def trained_model(
+    record: Record,  # of a run that was trained on this machine
+    scale: str,  # the one that the run was trained in
+) -> CRATE:  # in evaluation mode
     "The model of a record with its trained weights, on the CPU; a `UserError` if they are not on this machine."
     path = Store(scale).weights(record.id)
-    if not path.is_file(): raise UserError(f"the weights of run {record.id} are not on this machine (records travel without them); to train it here again, delete {Store(scale).path(record.id).parent} and repeat the command")
-    try: state = load_file(path)
-    except Exception as e: raise UserError(f"the weights {path} can't be read ({type(e).__name__}); delete them and train run {record.id} again with force") from e
+    if not path.is_file():
+        raise UserError(
+            f"the weights of run {record.id} are not on this machine (records travel without them); to train it here again, delete {Store(scale).path(record.id).parent} and repeat the command"
+        )
+    try:
+        state = load_file(path)
+    except Exception as e:
+        raise UserError(
+            f"the weights {path} can't be read ({type(e).__name__}); delete them and train run {record.id} again with force"
+        ) from e
     c = record.config
-    model = build_model(c, state["embed.1.weight"].shape[1]//c.patch_size**2, len(state["head.1.weight"]))
+    model = build_model(
+        c, state["embed.1.weight"].shape[1] // c.patch_size**2, len(state["head.1.weight"])
+    )
     return load_weights(model, state).eval()
 
 # %% ../nbs/08_training.ipynb #c4ec0001
-COMPARED = ("train_loss", "test_loss", "test_accuracy")          # final metrics by which two runs of one configuration are compared
+COMPARED = (
+    "train_loss",
+    "test_loss",
+    "test_accuracy",
+)  # final metrics by which two runs of one configuration are compared
 
-def seed_spread(record: Record,              # whose kind is looked for
-                records: Iterable[Record],   # of its store; `record` itself does not count
-                metric: str,                 # one of `COMPARED`
-                ) -> tuple[float, int]:      # standard deviation (nan if none), its degrees of freedom
+
+def seed_spread(
+    record: Record,  # whose kind is looked for
+    records: Iterable[Record],  # of its store; `record` itself does not count
+    metric: str,  # one of `COMPARED`
+) -> tuple[float, int]:  # standard deviation (nan if none), its degrees of freedom
     "How far apart runs are that differ in their seed alone: its own, or, where they are fewer than three, pooled over all runs of its length and size."
     groups: dict[RunConfig, list[float]] = defaultdict(list)
     for r in records:
-        alike = all(getattr(r.config, k) == getattr(record.config, k) for k in ("epochs", "train_size", "stop_loss", "dataset"))
-        if alike and r.id != record.id: groups[r.config.but(seed=0)].append(r.final[metric])
+        alike = all(
+            getattr(r.config, k) == getattr(record.config, k)
+            for k in ("epochs", "train_size", "stop_loss", "dataset")
+        )
+        if alike and r.id != record.id:
+            groups[r.config.but(seed=0)].append(r.final[metric])
     own = groups[record.config.but(seed=0)]
     pooled = [own] if len(own) > 2 else [g for g in groups.values() if len(g) > 1]
     freedom = sum(len(g) - 1 for g in pooled)
-    squares = sum(pd.Series(g).var()*(len(g) - 1) for g in pooled)
-    return math.sqrt(squares/freedom) if freedom else math.nan, freedom
+    squares = sum(pd.Series(g).var() * (len(g) - 1) for g in pooled)
+    return math.sqrt(squares / freedom) if freedom else math.nan, freedom
 
-def compare_runs(record: Record,             # what was recorded
-                 again: Record,              # its run, trained again
-                 records: Iterable[Record],  # of its store: they tell the spread over seeds
-                 ) -> tuple[str, pd.DataFrame]:  # `the same`, `as another seed would be`, `different` or `not the same`; one row per metric
+
+def compare_runs(
+    record: Record,  # what was recorded
+    again: Record,  # its run, trained again
+    records: Iterable[Record],  # of its store: they tell the spread over seeds
+) -> tuple[
+    str, pd.DataFrame
+]:  # `the same`, `as another seed would be`, `different` or `not the same`; one row per metric
     "Whether two runs of one configuration agree; `not the same` where no records tell how far apart seeds are. `allowed`: differences below it, all together, are those of two seeds with 95 %."
-    def science(r): return {k: v for k, v in r.science().items() if k != "measures"}
+
+    def science(r):
+        return {k: v for k, v in r.science().items() if k != "measures"}
+
     rows, records = [], list(records)
     for metric in COMPARED:
         spread, freedom = seed_spread(record, records, metric)
-        allowed = stats.t.ppf(1 - 0.025/len(COMPARED), freedom)*spread*math.sqrt(2) if freedom else math.nan
+        allowed = (
+            stats.t.ppf(1 - 0.025 / len(COMPARED), freedom) * spread * math.sqrt(2)
+            if freedom
+            else math.nan
+        )
         then, now = record.final[metric], again.final[metric]
-        rows.append(dict(metric=metric, record=then, again=now, difference=now - then, allowed=allowed, freedom=freedom))
+        rows.append(
+            dict(
+                metric=metric,
+                record=then,
+                again=now,
+                difference=now - then,
+                allowed=allowed,
+                freedom=freedom,
+            )
+        )
     table = pd.DataFrame(rows)
-    if science(record) == science(again): return "the same", table
-    if table.allowed.isna().any(): return "not the same", table
-    return "as another seed would be" if (table.difference.abs() <= table.allowed).all() else "different", table
+    if science(record) == science(again):
+        return "the same", table
+    if table.allowed.isna().any():
+        return "not the same", table
+    return "as another seed would be" if (
+        table.difference.abs() <= table.allowed
+    ).all() else "different", table
 
 # %% ../nbs/08_training.ipynb #6ec882ca
-def worker_devices(device: str = "auto",         # as for `train`; a GPU without an index: all of them
-                   workers: int | None = None,   # processes, at least 1; None: one per core or GPU
-                   ) -> list[str]:  # one per worker process
+def worker_devices(
+    device: str = "auto",  # as for `train`; a GPU without an index: all of them
+    workers: int | None = None,  # processes, at least 1; None: one per core or GPU
+) -> list[str]:  # one per worker process
     "Where the workers run: one per core on the CPU, one per GPU, unless `workers` says how many; several GPUs take turns. A `UserError` if `workers` is below 1."
-    if workers is not None and workers < 1: raise UserError(f"{workers} workers; give at least 1")
+    if workers is not None and workers < 1:
+        raise UserError(f"{workers} workers; give at least 1")
     dev = pick_device(device)
-    if dev.type == "cpu": return ["cpu"]*(workers or len(os.sched_getaffinity(0)))
-    gpus = [str(dev)] if dev.index is not None else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    if dev.type == "cpu":
+        return ["cpu"] * (workers or len(os.sched_getaffinity(0)))
+    gpus = (
+        [str(dev)]
+        if dev.index is not None
+        else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    )
     return [gpus[i % len(gpus)] for i in range(workers or len(gpus))]
 
-_queue = _device = None                                          # of a worker: where it reports progress, what it computes on
+
+_queue = _device = None  # of a worker: where it reports progress, what it computes on
+
 
 def _start_worker(reports, devices):
     "Runs once in each worker process: no keyboard interrupts, and no life after the parent."
     global _queue, _device
     _queue, _device = reports, devices.get()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try: ctypes.CDLL(None).prctl(1, signal.SIGKILL)              # Linux: PR_SET_PDEATHSIG
-    except (AttributeError, OSError): pass
+    try:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # Linux: PR_SET_PDEATHSIG
+    except (AttributeError, OSError):
+        pass
 
-def _work(task: Callable, config: RunConfig, steps: int, kw: dict) -> str | None:  # why it failed, or None
+
+def _work(
+    task: Callable, config: RunConfig, steps: int, kw: dict
+) -> str | None:  # why it failed, or None
     parent, pending, last, seen = os.getppid(), [0], [0.0], [0]
+
     def report(steps, values):
-        pending[0] += steps; seen[0] += steps
+        pending[0] += steps
+        seen[0] += steps
         if time.monotonic() - last[0] > 0.3:
-            if os.getppid() != parent: os._exit(1)
-            _queue.put((config.id, pending[0], values)); pending[0], last[0] = 0, time.monotonic()
-    _queue.put((config.id, 0, {}))                               # it has begun: a suspect, if a worker is killed
-    try: task(config, report=report, device=_device, **kw)
-    except Paused: pass
-    except NotCaptured: os._exit(1)                              # as if killed: another process takes the run up, without
-    except UserError as e: return str(e)
-    except Exception as e: return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"   # such as out of memory: the other runs go on
-    finally: _queue.put((config.id, pending[0] + steps - seen[0], {}))   # a run that stopped early is over all the same
+            if os.getppid() != parent:
+                os._exit(1)
+            _queue.put((config.id, pending[0], values))
+            pending[0], last[0] = 0, time.monotonic()
+
+    _queue.put((config.id, 0, {}))  # it has begun: a suspect, if a worker is killed
+    try:
+        task(config, report=report, device=_device, **kw)
+    except Paused:
+        pass
+    except NotCaptured:
+        os._exit(1)  # as if killed: another process takes the run up, without
+    except UserError as e:
+        return str(e)
+    except Exception as e:
+        return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"  # such as out of memory: the other runs go on
+    finally:
+        _queue.put(
+            (config.id, pending[0] + steps - seen[0], {})
+        )  # a run that stopped early is over all the same
+
 
 def _watch(futures, reports, bar) -> set[str]:
     "Forward the workers' progress to the bar until all runs are over; the ids of the runs that began."
     begun = set()
     while not all(f.done() for f in futures) or not reports.empty():
-        try: id, steps, values = reports.get(timeout=0.3)
-        except queue.Empty: continue
+        try:
+            id, steps, values = reports.get(timeout=0.3)
+        except queue.Empty:
+            continue
         begun.add(id)
-        if values: bar.set_postfix({k: f"{v:.2f}" for k, v in values.items()} | {"ended": f"{sum(f.done() for f in futures)}/{len(futures)}"}, refresh=False)
+        if values:
+            bar.set_postfix(
+                {k: f"{v:.2f}" for k, v in values.items()}
+                | {"ended": f"{sum(f.done() for f in futures)}/{len(futures)}"},
+                refresh=False,
+            )
         bar.update(steps)
     return begun
 
-def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar) -> tuple[dict[str, str | None], set[str]]:
+
+def _run_pool(
+    calls: dict[str, tuple], devices: list[str], manager, bar
+) -> tuple[dict[str, str | None], set[str]]:
     "Run `calls` (id -> arguments of `_work`) in worker processes, until all have ended or one worker was killed. Of the runs that ended: id -> why it failed, or None; and the ids of those that were cut off."
     reports, slots, futures, begun = manager.Queue(), manager.Queue(), {}, set()
-    for d in devices: slots.put(d)
-    pool = ProcessPoolExecutor(len(devices), multiprocessing.get_context("spawn"), _start_worker, (reports, slots))
+    for d in devices:
+        slots.put(d)
+    pool = ProcessPoolExecutor(
+        len(devices), multiprocessing.get_context("spawn"), _start_worker, (reports, slots)
+    )
     try:
-        for i, call in calls.items(): futures[i] = pool.submit(_work, *call)
-    except process.BrokenProcessPool: pass                       # killed before all were submitted
-    try: begun = _watch(futures.values(), reports, bar)
+        for i, call in calls.items():
+            futures[i] = pool.submit(_work, *call)
+    except process.BrokenProcessPool:
+        pass  # killed before all were submitted
+    try:
+        begun = _watch(futures.values(), reports, bar)
     except KeyboardInterrupt:
-        for p in (pool._processes or {}).values(): p.terminate()
+        for p in (pool._processes or {}).values():
+            p.terminate()
         raise
-    finally: pool.shutdown(cancel_futures=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
     ended = {i: f.result() for i, f in futures.items() if not f.cancelled() and not f.exception()}
     return ended, begun - ended.keys()
 
 # %% ../nbs/08_training.ipynb #46b1d9c4
-def run_all(configs: Sequence[RunConfig],      # at least one; the images of the first tell how many steps the bar counts for each
-            scale: str = "quick",              # whose records they join
-            data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
-            device: str = "auto",              # see `worker_devices`
-            workers: int | None = None,        # processes; None: one per core or GPU
-            force: bool = False,               # handed on to `task`
-            progress: bool = True,             # show one bar for all runs
-            task: Callable = train,            # task(config, scale=, data=, device=, force=, report=, deadline=), importable by a worker process
-            deadline: float | None = None,     # as for `train`; a run that is put aside has not failed
-            kills: int = 4,                    # killed processes after which a run is given up
-            ) -> dict[str, str]:  # id -> why it failed
+def run_all(
+    configs: Sequence[
+        RunConfig
+    ],  # at least one; the images of the first tell how many steps the bar counts for each
+    scale: str = "quick",  # whose records they join
+    data: str
+    | Path
+    | None = None,  # the folder of the data set, where its label is not a known name
+    device: str = "auto",  # see `worker_devices`
+    workers: int | None = None,  # processes; None: one per core or GPU
+    force: bool = False,  # handed on to `task`
+    progress: bool = True,  # show one bar for all runs
+    task: Callable = train,  # task(config, scale=, data=, device=, force=, report=, deadline=), importable by a worker process
+    deadline: float | None = None,  # as for `train`; a run that is put aside has not failed
+    kills: int = 4,  # killed processes after which a run is given up
+) -> dict[str, str]:  # id -> why it failed
     "Run `task` on every configuration, several at a time. If a worker is killed, the runs that it cut off wait until the others are over and are then taken up one by one; a run whose process was killed `kills` times is given up."
     images = len(data_for(configs[0], data).x_train)
-    devices, kw = worker_devices(device, workers), dict(scale=scale, data=data, force=force, deadline=deadline)
+    devices, kw = (
+        worker_devices(device, workers),
+        dict(scale=scale, data=data, force=force, deadline=deadline),
+    )
     calls = {c.id: (task, c, total_steps(c, images), kw) for c in configs}
     ended: dict[str, str | None] = {}
     killed = dict.fromkeys(calls, 0)
-    with multiprocessing.get_context("spawn").Manager() as manager, tqdm(total=sum(c[2] for c in calls.values()), unit="step", desc=f"{len(calls)} runs", disable=not progress) as bar:
+    with (
+        multiprocessing.get_context("spawn").Manager() as manager,
+        tqdm(
+            total=sum(c[2] for c in calls.values()),
+            unit="step",
+            desc=f"{len(calls)} runs",
+            disable=not progress,
+        ) as bar,
+    ):
         while left := [i for i in calls if i not in ended]:
             batch = [i for i in left if not killed[i]] or left[:1]
-            found, cut_off = _run_pool({i: calls[i] for i in batch}, devices[:len(batch)], manager, bar)
+            found, cut_off = _run_pool(
+                {i: calls[i] for i in batch}, devices[: len(batch)], manager, bar
+            )
             ended |= found
-            for i in cut_off or (set(batch) - ended.keys() if not found else ()):       # none had begun: a worker died at its start
+            for i in cut_off or (
+                set(batch) - ended.keys() if not found else ()
+            ):  # none had begun: a worker died at its start
                 killed[i] += 1
-                if killed[i] >= kills: ended[i] = f"run {i}: its process was killed {kills} times (out of memory?); run the same command again to go on from its checkpoint, with fewer workers if need be"
-            bar.n = sum(calls[i][2] for i in ended)              # what a killed worker had done is reported again by its successor
+                if killed[i] >= kills:
+                    ended[i] = (
+                        f"run {i}: its process was killed {kills} times (out of memory?); run the same command again to go on from its checkpoint, with fewer workers if need be"
+                    )
+            bar.n = sum(
+                calls[i][2] for i in ended
+            )  # what a killed worker had done is reported again by its successor
     return {i: why for i, why in ended.items() if why}
 
-def train_all(configs: Sequence[RunConfig],      # all on one data set; equal ones are trained once
-              scale: str = "quick",              # whose records they join
-              data: str | Path | None = None,    # the folder of the data set, where its label is not a known name
-              device: str = "auto",              # see `worker_devices`
-              workers: int | None = None,        # processes; default: one per core on the CPU, one per GPU
-              force: bool = False,               # train again what is recorded; each record is replaced when the new one is complete
-              progress: bool = True,             # show one bar for all runs
-              task: Callable = train,            # as for `run_all`
-              complete: Callable[[Record], bool] = lambda record: True,  # whether a stored record will do; if not, `task` is run
-              deadline: float | None = None,     # as for `run_all`
-              ) -> list[Record | None]:  # in the order of `configs`; None: put aside at the deadline
+
+def train_all(
+    configs: Sequence[RunConfig],  # all on one data set; equal ones are trained once
+    scale: str = "quick",  # whose records they join
+    data: str
+    | Path
+    | None = None,  # the folder of the data set, where its label is not a known name
+    device: str = "auto",  # see `worker_devices`
+    workers: int | None = None,  # processes; default: one per core on the CPU, one per GPU
+    force: bool = False,  # train again what is recorded; each record is replaced when the new one is complete
+    progress: bool = True,  # show one bar for all runs
+    task: Callable = train,  # as for `run_all`
+    complete: Callable[[Record], bool] = lambda record: (
+        True
+    ),  # whether a stored record will do; if not, `task` is run
+    deadline: float | None = None,  # as for `run_all`
+) -> list[Record | None]:  # in the order of `configs`; None: put aside at the deadline
     "The records of all `configs`; those that are missing, or not `complete`, are trained, several at a time; a `UserError` at the end if some failed."
     store = Store(scale)
     pick_device(device)
-    missing = list({c.id: c for c in configs if force or not ((record := store.get(c)) and complete(record))}.values())
-    if configs and (missing or data is not None): check_same_images(store, data_for(configs[0], data), configs[0])   # an unreadable data set fails here, before any work
-    failed = run_all(missing, scale, data, device, workers, force, progress, task, deadline) if missing else {}
-    if failed: raise UserError(f"{len(failed)} of {len(missing)} runs failed, the others are recorded; the first: {next(iter(failed.values()))}")
+    missing = list(
+        {
+            c.id: c for c in configs if force or not ((record := store.get(c)) and complete(record))
+        }.values()
+    )
+    if configs and (missing or data is not None):
+        check_same_images(
+            store, data_for(configs[0], data), configs[0]
+        )  # an unreadable data set fails here, before any work
+    failed = (
+        run_all(missing, scale, data, device, workers, force, progress, task, deadline)
+        if missing
+        else {}
+    )
+    if failed:
+        raise UserError(
+            f"{len(failed)} of {len(missing)} runs failed, the others are recorded; the first: {next(iter(failed.values()))}"
+        )
     return [store.get(c) for c in configs]
 
 # %% ../nbs/08_training.ipynb #e3db0bf4
@@ -716,33 +1250,72 @@ def train_all(configs: Sequence[RunConfig],      # all on one data set; equal on
 def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> float:
     "Training seconds for one image, from two timed steps after one to warm up; one thread on the CPU, as in `train_all`."
     threads, dev = torch.get_num_threads(), torch.device(device)
-    if dev.type == "cpu": torch.set_num_threads(1)
+    if dev.type == "cpu":
+        torch.set_num_threads(1)
     try:
         channels = 1 if config.dataset == "digits" else 3
-        model, n = build_model(config, channels, 100 if config.dataset == "cifar100" else 10).to(dev), min(images, config.batch_size)
-        if config.image_size > 64 and dev.type == "cpu": n = 4
-        x, y, optimizer = torch.zeros(n, channels, config.image_size, config.image_size, dtype=torch.uint8, device=dev), torch.zeros(n, dtype=torch.long, device=dev), make_optimizer(config, model)
+        model, n = (
+            build_model(config, channels, 100 if config.dataset == "cifar100" else 10).to(dev),
+            min(images, config.batch_size),
+        )
+        if config.image_size > 64 and dev.type == "cpu":
+            n = 4
+        x, y, optimizer = (
+            torch.zeros(
+                n, channels, config.image_size, config.image_size, dtype=torch.uint8, device=dev
+            ),
+            torch.zeros(n, dtype=torch.long, device=dev),
+            make_optimizer(config, model),
+        )
         for i in range(3):
-            if i == 1: start = time.perf_counter()
+            if i == 1:
+                start = time.perf_counter()
             xb = apply_draws(x, draw_for(config, n, *x.shape[2:], generator(i)), config.image_size)
-            with pick_engine(dev).autocast(): loss = batch_loss(config, model, normalise(xb), y, config.srr_layer)[0]
-            optimizer.zero_grad(); loss.backward(); optimizer.step(); loss.item()
-        return (time.perf_counter() - start)/2/n
-    finally: torch.set_num_threads(threads)
+            with pick_engine(dev).autocast():
+                loss = batch_loss(config, model, normalise(xb), y, config.srr_layer)[0]
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+        return (time.perf_counter() - start) / 2 / n
+    finally:
+        torch.set_num_threads(threads)
 
-def estimate_seconds(config: RunConfig,               # the run, at all its epochs
-                     data: str | Path | None = None,  # its folder; None: a label that is not a known name counts as 50,000 and 10,000 images
-                     device: str = "auto",            # as for `train`
-                     ) -> float:
+
+def estimate_seconds(
+    config: RunConfig,  # the run, at all its epochs
+    data: str
+    | Path
+    | None = None,  # its folder; None: a label that is not a known name counts as 50,000 and 10,000 images
+    device: str = "auto",  # as for `train`
+) -> float:
     "About how long one run takes on this machine, alone on one core or on the GPU; there the timed steps are neither compiled nor captured, so that it is an upper bound."
     known = config.dataset in NAMES or data is not None
-    train_size, test_size = dataset_sizes(config.dataset if data is None else str(data)) if known else (50_000, 10_000)
+    train_size, test_size = (
+        dataset_sizes(config.dataset if data is None else str(data)) if known else (50_000, 10_000)
+    )
     train_size, test_size = config.train_size or train_size, config.test_size or test_size
     kind = config.but(seed=0, epochs=1, probe_epochs=(), srr_layer=config.srr_layer and 1)
-    forward = test_size*math.ceil(config.epochs/config.test_every) + train_size*(1 + config.epochs*bool(config.stop_loss)) + 2*config.probe_size*len(config.probe_epochs)*len(config.probe_eps)
-    return _seconds_per_image(kind, str(pick_device(device)))*(train_size*config.epochs + forward/3)
+    forward = (
+        test_size * math.ceil(config.epochs / config.test_every)
+        + train_size * (1 + config.epochs * bool(config.stop_loss))
+        + 2 * config.probe_size * len(config.probe_epochs) * len(config.probe_eps)
+    )
+    return _seconds_per_image(kind, str(pick_device(device))) * (
+        train_size * config.epochs + forward / 3
+    )
 
-def duration(seconds: float,  # shown as such below 100, then in minutes, hours, days
-             ) -> str:        # such as `10 min`
+
+def duration(
+    seconds: float,  # shown as such below 100, then in minutes, hours, days
+) -> str:  # such as `10 min`
     "Seconds as people say it."
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds/60:.0f} min" if seconds < 6000 else f"{seconds/3600:.1f} h" if seconds < 1e6 else f"{seconds/86400:.0f} days"
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 100
+        else f"{seconds / 60:.0f} min"
+        if seconds < 6000
+        else f"{seconds / 3600:.1f} h"
+        if seconds < 1e6
+        else f"{seconds / 86400:.0f} days"
+    )
