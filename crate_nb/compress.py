@@ -82,7 +82,7 @@ class Half(nn.Module):
         "Where paths lead when all weights are squared (the path norm)."
         raise NotImplementedError(f"{type(self).__name__} knows no paths; define paths(v)")
 
-# %% ../nbs/03_compress.ipynb #39376c79
+# %% ../nbs/03_compress.ipynb #72136843
 class SubspaceAttention(Half):
     "Subspace self-attention with its subspaces U; nothing keeps them orthonormal."
 
@@ -106,9 +106,10 @@ class SubspaceAttention(Half):
         self,
         z: Tensor,  # tokens (..., N, d)
         tokens: int | None = None,  # only the first tokens of the output; all by default
-    ) -> Tensor:  # heads side by side (..., N or tokens, K p)
-        "The heads of the tokens."
-        return ssa(z, self.u, self.dropout if self.training else 0.0, tokens)
+    ) -> tuple[Tensor, Tensor]:  # heads side by side (..., N or tokens, K p), and U (K, d, p)
+        "The heads of the tokens, and the subspaces in which they are."
+        u = self.u
+        return ssa(z, u, self.dropout if self.training else 0.0, tokens), u
 
     def flops(
         self,

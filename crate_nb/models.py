@@ -50,7 +50,7 @@ VARIANTS: dict[str, Variant] = {
     "crate-identity": Variant("identity", paper="CRATE-Identity", color="#949494", marker="X"),
 }
 
-# %% ../nbs/06_models.ipynb #17e9fb1b
+# %% ../nbs/06_models.ipynb #f5db53f5
 class Layer(nn.Module):
     "Z^{l-1} -> Z^l: compress, output map, skip connection, sparsify (eqs. 2 and 3)."
 
@@ -81,7 +81,7 @@ class Layer(nn.Module):
         tokens: int | None = None,  # only the first tokens of the output; all by default
     ) -> Tensor:  # Z^{l-1/2} (..., N or tokens, d)
         "The first half, with its skip connection."
-        out = self.output(self.compress(self.norm_compress(z), tokens), self.u)
+        out = self.output(*self.compress(self.norm_compress(z), tokens))
         out = F.dropout(out, self.dropout, self.training)
         return z[..., :tokens, :] + self.sign * out
 
