@@ -1,4 +1,7 @@
-"""git's clean filter for notebooks: standard input to standard output, as nbdev_clean leaves a file (whose own --stdin fails in nbdev 2.4.14)."""
+"""Clean a notebook: the filter that git runs, from standard input to standard output.
+
+The result is what nbdev_clean leaves in a file; its own option --stdin fails in nbdev 2.4.14.
+"""
 
 import json, sys
 from execnb.nbio import dict2nb, nb2str

@@ -1,4 +1,7 @@
-"""README.md on standard output, from nbs/index.ipynb: markdown cells and the outputs of code cells, links relative to the root."""
+"""Print README.md: the markdown cells of nbs/index.ipynb and the outputs of its code cells.
+
+Links, which in the notebook start from nbs/, start from the root of the repository.
+"""
 
 import os, re
 from pathlib import Path
@@ -6,23 +9,26 @@ import nbformat
 from nbconvert import MarkdownExporter
 from traitlets.config import Config
 
-root = Path(__file__).resolve().parent.parent
-config = Config(
-    {
-        "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {"hide"}},
-        "MarkdownExporter": {"preprocessors": ["nbconvert.preprocessors.TagRemovePreprocessor"]},
-    }
-)
-text, _ = MarkdownExporter(config=config).from_notebook_node(
-    nbformat.read(root / "nbs" / "index.ipynb", 4)
-)
+INDEX = Path(__file__).resolve().parent.parent / "nbs" / "index.ipynb"
+HEAD = "<!-- made from nbs/index.ipynb by `make readme`; edit that -->"
+RELATIVE_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s]+)\)")
 
 
-def from_root(m):
-    return f"]({os.path.normpath('nbs/' + m[1])})"
+def as_markdown(path: Path) -> str:
+    "A notebook as markdown, without the code of cells that are tagged `hide`."
+    config = Config()
+    config.TagRemovePreprocessor.enabled = True
+    config.TagRemovePreprocessor.remove_input_tags = {"hide"}
+    config.MarkdownExporter.preprocessors = ["nbconvert.preprocessors.TagRemovePreprocessor"]
+    text, _ = MarkdownExporter(config=config).from_notebook_node(nbformat.read(path, 4))
+    return text
 
 
-print(
-    "<!-- made from nbs/index.ipynb by `make readme`; edit that -->\n\n"
-    + re.sub(r"\]\((?![a-z]+:|#)([^)\s]+)\)", from_root, text).strip()
-)
+def from_root(link: re.Match) -> str:
+    "A link from nbs/ as a link from the root."
+    return f"]({os.path.normpath('nbs/' + link[1])})"
+
+
+if __name__ == "__main__":
+    text = RELATIVE_LINK.sub(from_root, as_markdown(INDEX))
+    print(f"{HEAD}\n\n{text.strip()}")

@@ -1,6 +1,9 @@
-"""Execute notebooks in place, two at a time, keep their outputs (without progress bars), and stamp them with the code and the records that the outputs come from.
+"""Execute notebooks in place, two at a time, and keep their outputs, without progress bars.
 
-usage: python .ci/refresh.py [name ...]    names are parts of notebook paths; all of the library, the guides and the index by default
+Each notebook is stamped with the code and the records that its outputs come from.
+
+usage: python .ci/refresh.py [name ...]
+A name is a part of a notebook's path; without names, the library, the guides and the index run.
 """
 
 import os, sys
@@ -15,7 +18,8 @@ from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Run before the first cell: which scales' records does the notebook's process look at? Records that it keeps elsewhere (CRATE_NB_HOME) are its own.
+# Run before the first cell, to note the scales whose records the notebook's process reads.
+# Records elsewhere, in a CRATE_NB_HOME, are the notebook's own and do not count.
 WATCH = f"""
 import re as _re, sys as _sys, os as _os
 _scales_read = set()
@@ -25,10 +29,11 @@ def _watch(event, args):
         if found: _scales_read.add(found[1])
 _sys.addaudithook(_watch)
 """
+TELL = "print(*sorted(_scales_read))"  # run after the last cell
 
 
 def joined(outputs: list) -> list:
-    "Outputs with the pieces in which a stream happened to arrive put together."
+    "Outputs in which the pieces of a stream are put together."
     out = []
     for o in outputs:
         if out and o.output_type == out[-1].output_type == "stream":
@@ -38,52 +43,60 @@ def joined(outputs: list) -> list:
     return out
 
 
+def scales_told(outputs: list) -> list[str]:
+    "The scales that the last cell printed and that exist in data/runs."
+    printed = "".join(o.get("text", "") for o in outputs if o.get("name") == "stdout")
+    return [scale for scale in printed.split() if (ROOT / "data" / "runs" / scale).is_dir()]
+
+
+def execute(nb: nbformat.NotebookNode, folder: Path) -> list[str]:
+    "Execute a notebook in a folder; the scales whose records the notebook reads."
+    cells = nb.cells
+    watch, tell = map(nbformat.v4.new_code_cell, (WATCH, TELL))
+    nb.cells = [watch, *cells, tell]
+    where = {"metadata": {"path": str(folder)}}
+    NotebookClient(nb, timeout=1800, kernel_name="python3", resources=where).execute()
+    nb.cells = cells
+    return scales_told(tell.outputs)
+
+
 def refresh(path: Path) -> Path:
+    "Execute a notebook in place and stamp it; a notebook that fails is left as it was."
     from crate_nb.figures import stamp
 
     nb = nbformat.read(path, 4)
-    cells = nb.cells
-    nb.cells = [
-        nbformat.v4.new_code_cell(WATCH),
-        *cells,
-        nbformat.v4.new_code_cell("print(*sorted(_scales_read))"),
-    ]
-    NotebookClient(
-        nb, timeout=1800, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
-    ).execute()
-    read = "".join(
-        o.get("text", "") for o in nb.cells[-1].outputs if o.get("name") == "stdout"
-    ).split()
-    nb.cells = cells
-    for c in cells:
+    scales = execute(nb, path.parent)
+    for c in nb.cells:
         if c.cell_type == "code":
             c.outputs = joined([o for o in c.outputs if o.get("name") != "stderr"])
         c.metadata.pop("execution", None)
     nbformat.write(nb, path)
-    stamp(path, [s for s in read if (ROOT / "data" / "runs" / s).is_dir()])
+    stamp(path, scales)
     return path
 
 
-if __name__ == "__main__":
+def chosen(names: list[str]) -> list[Path]:
+    "The library, the guides and the index, or those whose path holds one of the names."
     nbs = ROOT / "nbs"
-    paths = [
-        p
-        for p in [
-            *sorted(nbs.glob("[0-9]*.ipynb")),
-            *sorted(nbs.glob("guides/*.ipynb")),
-            nbs / "index.ipynb",
-        ]
-        if not sys.argv[1:] or any(w in str(p.relative_to(ROOT)) for w in sys.argv[1:])
-    ]
+    library, guides = nbs.glob("[0-9]*.ipynb"), nbs.glob("guides/*.ipynb")
+    paths = [*sorted(library), *sorted(guides), nbs / "index.ipynb"]
+    if names:
+        paths = [p for p in paths if any(name in str(p.relative_to(ROOT)) for name in names)]
+    return paths
+
+
+def refresh_all(paths: list[Path]):
+    "Refresh notebooks; the first that fails ends the program, as later ones use its module."
     with ProcessPoolExecutor(2, max_tasks_per_child=1) as pool:
-        for path, done in [(p, pool.submit(refresh, p)) for p in paths]:
+        jobs = {path.relative_to(ROOT): pool.submit(refresh, path) for path in paths}
+        for name, job in jobs.items():
             try:
-                done.result()
-            except (
-                CellExecutionError
-            ) as e:  # the first notebook that fails ends it: those after it build on its module
+                job.result()
+            except CellExecutionError as e:
                 pool.shutdown(cancel_futures=True)
-                sys.exit(
-                    f"{e}\n{path.relative_to(ROOT)} fails and is as it was; those above are refreshed"
-                )
-            print(f"refreshed  {path.relative_to(ROOT)}", flush=True)
+                sys.exit(f"{e}\n{name} fails and is as it was; those above are refreshed")
+            print(f"refreshed  {name}", flush=True)
+
+
+if __name__ == "__main__":
+    refresh_all(chosen(sys.argv[1:]))

@@ -17,8 +17,8 @@ from pathlib import Path
 import torch, torch._functorch.config, torch.nn as nn
 from torch import Tensor
 from .core import UserError, check_choice, pick_device
-from .records import Store
 from .runs import RunConfig, scale_of
+from .records import Store
 
 # %% ../nbs/12_engine.ipynb #9b90154b
 @dataclass(frozen=True)

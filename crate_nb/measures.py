@@ -26,16 +26,10 @@ from .models import CRATE
 from .srr import SPARSITY, TERMS, layerwise_srr
 from .data import normalise
 from .augment import resize
-from .runs import Positive, Record, RunConfig, Store, Strict
-from crate_nb.training import (
-    Paused,
-    build_model,
-    check_same_images,
-    data_for,
-    is_late,
-    train,
-    trained_model,
-)
+from .runs import Positive, RunConfig, Strict
+from .records import Record, Store
+from .training import Paused, build_model, check_same_images, data_for, is_late, train
+from .training import trained_model
 
 # %% ../nbs/09_measures.ipynb #ad0a555b
 def weight_matrices(

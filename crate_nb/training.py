@@ -23,18 +23,18 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from tqdm import tqdm
 from . import __version__
-from .augment import Draws, apply_draws, draw, resize
-from .checkpoints import load_weights
 from .core import UserError, check_choice, device_name, generator, git_commit, home, mix
 from .core import pick_device, send, tensor_digest, write_atomic
-from .data import ImageData, NAMES, dataset_name, load_data, normalise
-from .engine import Engine, NotCaptured, Place, Replayed, as_place, can_compile
-from .engine import compile_for, cuda_graphs, is_long, own_stream, pick_engine
-from .models import Architecture, VARIANTS, count_parameters, make_model
 from .rates import pack
-from .records import Record, SCHEMA, Store, pack_hits
-from .runs import RunConfig
+from .checkpoints import load_weights
+from .models import Architecture, VARIANTS, count_parameters, make_model
 from .srr import layer_srr, layerwise_srr, pick_layer
+from .data import ImageData, NAMES, dataset_name, load_data, normalise
+from .augment import Draws, apply_draws, draw, resize
+from .runs import RunConfig
+from .records import Record, SCHEMA, Store, pack_hits
+from .engine import Engine, NotCaptured, Place, Replayed, as_place, can_compile, compile_for
+from .engine import cuda_graphs, is_long, own_stream, pick_engine
 
 # %% ../nbs/13_training.ipynb #e02617b8
 logger = logging.getLogger("crate_nb")  # of the package: what a run says besides its bar

@@ -1,14 +1,20 @@
-"""Check a built site without a network: every link and anchor within it leads somewhere, nothing is asked of another host, no nbdev directive and no dollar of a formula is visible, and it is not too large.
+"""Check a built site without a network.
+
+Every link and anchor within the site leads somewhere, nothing is fetched from another host, no
+directive of nbdev and no dollar of a formula is visible, and the site is not too large.
 
 usage: python docs/check.py _docs
 """
 
 import re, sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LIMIT = 40e6  # bytes
+FETCHING = {"img", "script", "iframe", "source", "audio", "video", "embed"}  # by their `src`
+NOT_FETCHED = {"canonical", "next", "prev", "search", "index", "author", "copyright"}  # `rel`s
 
 
 class Page(HTMLParser):
@@ -16,6 +22,7 @@ class Page(HTMLParser):
 
     def __init__(self, text: str):
         super().__init__()
+        self.text = text
         self.links, self.fetched, self.anchors = [], [], {""}
         self.feed(text)
 
@@ -24,59 +31,66 @@ class Page(HTMLParser):
         self.anchors |= {a[k] for k in ("id", "name") if a.get(k)}
         if tag == "a" and a.get("href"):
             self.links.append(a["href"])
-        if tag in ("img", "script", "iframe", "source", "audio", "video", "embed") and a.get("src"):
+        if tag in FETCHING and a.get("src"):
             self.fetched.append(a["src"])
-        if (
-            tag == "link"
-            and a.get("href")
-            and a.get("rel")
-            not in ("canonical", "next", "prev", "search", "index", "author", "copyright")
-        ):
+        if tag == "link" and a.get("href") and a.get("rel") not in NOT_FETCHED:
             self.fetched.append(a["href"])
+
+    def visible(self) -> str:
+        "Its text, code included."
+        return re.sub(r"<[^>]+>", "", self.text)
+
+    def prose(self) -> str:
+        "Its text without code."
+        without_code = re.sub(r"(?s)<(pre|code|script|style)\b.*?</\1>", "", self.text)
+        return re.sub(r"<[^>]+>", "", without_code)
+
+
+def link_problem(url: str, path: Path, pages: dict[Path, Page]) -> str:
+    "What is wrong with a link of the page at `path`; nothing if it leads somewhere."
+    parts = urlsplit(url)
+    if parts.scheme or parts.netloc:
+        is_foreign = url in pages[path].fetched and parts.scheme != "data"
+        return f" fetches {url}" if is_foreign else ""
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    if not target.exists():
+        return f": {url} leads nowhere"
+    if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+        return f": {url} has no such anchor"
+    return ""
+
+
+def page_problems(path: Path, pages: dict[Path, Page]) -> Iterator[str]:
+    "What is wrong with the page at `path`."
+    page = pages[path]
+    for url in page.links + page.fetched:
+        if problem := link_problem(url, path, pages):
+            yield problem
+    if m := re.search(r"(?m)^\s*#\| ?\w+.*", page.visible()):
+        yield f" shows a directive of nbdev: {m[0].strip()}"
+    if m := re.search(r".{0,40}\$.{0,40}", page.prose()):
+        yield f" shows a dollar, so a formula is not read as one: {m[0].strip()}"
+
+
+def style_problems(site: Path) -> Iterator[str]:
+    "What style sheets fetch from other hosts."
+    fetching = r"""(?:url\(|@import )["']?((?:https?:)?//[^"')]+)"""
+    for style in site.rglob("*.css"):
+        for url in re.findall(fetching, style.read_text()):
+            yield f"{style.relative_to(site)} fetches {url}"
 
 
 def problems(site: Path) -> list[str]:
-    texts = {p.resolve(): p.read_text() for p in site.rglob("*.html")}
-    pages = {p: Page(t) for p, t in texts.items()}
-    found = []
-    for path, page in pages.items():
-        name = path.relative_to(site.resolve())
-        for url in page.links + page.fetched:
-            parts = urlsplit(url)
-            if parts.scheme or parts.netloc:
-                if url in page.fetched and parts.scheme != "data":
-                    found.append(f"{name} fetches {url}")
-                continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            if not target.exists():
-                found.append(f"{name}: {url} leads nowhere")
-            elif (
-                parts.fragment
-                and target in pages
-                and unquote(parts.fragment) not in pages[target].anchors
-            ):
-                found.append(f"{name}: {url} has no such anchor")
-        text = re.sub(r"<[^>]+>", "", texts[path])
-        if m := re.search(r"(?m)^\s*#\| ?\w+.*", text):
-            found.append(f"{name} shows a directive of nbdev: {m[0].strip()}")
-        prose = re.sub(
-            r"<[^>]+>", "", re.sub(r"(?s)<(pre|code|script|style)\b.*?</\1>", "", texts[path])
-        )
-        if m := re.search(r".{0,40}\$.{0,40}", prose):
-            found.append(f"{name} shows a dollar, so a formula is not read as one: {m[0].strip()}")
-    for style in site.rglob("*.css"):
-        found += [
-            f"{style.relative_to(site)} fetches {u}"
-            for u in re.findall(
-                r"""(?:url\(|@import )["']?((?:https?:)?//[^"')]+)""", style.read_text()
-            )
-        ]
+    "All that is wrong with a site; prints how large the site is."
+    pages = {p.resolve(): Page(p.read_text()) for p in site.rglob("*.html")}
+    names = {path: path.relative_to(site.resolve()) for path in pages}
+    found = [f"{names[path]}{p}" for path in pages for p in page_problems(path, pages)]
+    found += style_problems(site)
     size = sum(p.stat().st_size for p in site.rglob("*") if p.is_file())
     if size > LIMIT:
         found.append(f"the site has {size / 1e6:.0f} MB, more than {LIMIT / 1e6:.0f}")
-    print(
-        f"{len(pages)} pages, {sum(len(p.links) for p in pages.values())} links, {size / 1e6:.1f} MB"
-    )
+    links = sum(len(page.links) for page in pages.values())
+    print(f"{len(pages)} pages, {links} links, {size / 1e6:.1f} MB")
     return found
 
 

@@ -1,11 +1,33 @@
-"""Every exported name of crate_nb: its signature, what its parameters, fields and results are, its errors, the equation above it, and where its notebook explains it."""
+"""Every exported name of crate_nb, from its notebooks.
+
+Of each: its signature, what its parameters, fields and results are, its errors, the equation above
+it, and where its notebook explains it. Nothing is imported.
+"""
 
 import ast, io, json, re, tokenize
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = {p.stem[3:]: p for p in sorted((ROOT / "nbs").glob("[0-9][0-9]_*.ipynb"))}
+
+
+def cells_of(notebook: Path) -> list[dict]:
+    "The cells of a notebook."
+    return json.loads(notebook.read_text())["cells"]
+
+
+def first_text(notebook: Path) -> str:
+    "A notebook's first text: title, sentence, introduction."
+    texts = (c["source"] for c in cells_of(notebook) if c["cell_type"] == "markdown")
+    return "".join(next(texts))
+
+
+def sentence(notebook: Path) -> str:
+    "The sentence below a notebook's title; nothing if it has none."
+    quote = re.search(r"(?m)^> (.+(?:\n> .+)*)", first_text(notebook))
+    return " ".join(quote[1].replace("\n> ", " ").split()) if quote else ""
 
 
 @dataclass
@@ -36,16 +58,12 @@ class Entry:
 
     def gaps(self) -> list[str]:
         "What is not documented."
-        own = [] if self.doc else [f"{self.module}.{self.name}: no summary"]
-        return (
-            own
-            + [
-                f"{self.module}.{self.name}: {p.name} is not documented"
-                for p in self.parts
-                if not p.doc
-            ]
-            + [g for m in self.members for g in m.gaps()]
-        )
+        name = f"{self.module}.{self.name}"
+        found = [] if self.doc else [f"{name}: no summary"]
+        found += [f"{name}: {p.name} is not documented" for p in self.parts if not p.doc]
+        for member in self.members:
+            found += member.gaps()
+        return found
 
 
 class Source:
@@ -59,7 +77,8 @@ class Source:
         }
 
     def comment(self, line: int) -> str:
-        "The comment at the end of a line, with lines of nothing but comment that go on below it, indented further than code would be."
+        """The comment at the end of a line.
+        Lines of nothing but comment go on with it, if indented further than code would be."""
         text = self.comments.get(line, "")
         while text and line < len(self.lines) and re.match(r"\s{20,}#", self.lines[line]):
             line += 1
@@ -67,37 +86,12 @@ class Source:
         return text
 
 
+# ---------------------------------------------------------------- what the code says
+
+
 def _summary(node) -> str:
+    "A docstring in one line."
     return " ".join((ast.get_docstring(node) or "").split())
-
-
-def _errors(node, checks: dict[str, ast.AST]) -> list[str]:
-    "The messages of the UserErrors that a function raises itself, or in a `check_` function that it calls."
-    found = []
-    for n in ast.walk(node):
-        if (
-            isinstance(n, ast.Raise)
-            and isinstance(n.exc, ast.Call)
-            and getattr(n.exc.func, "id", "") == "UserError"
-        ):
-            found.append(_message(n.exc.args[0]))
-        if (
-            isinstance(n, ast.Call)
-            and (called := getattr(n.func, "id", "")) in checks
-            and checks[called] is not node
-        ):
-            first = n.args[0] if n.args else None
-            if called == "check_choice":
-                found += (
-                    [f"unknown {first.value} ...; allowed: ..."]
-                    if isinstance(first, ast.Constant)
-                    else []
-                )
-            else:
-                found += _errors(checks[called], {})
-    return list(
-        dict.fromkeys(e for e in found if re.search(r"\w", e))
-    )  # one that is put together elsewhere says nothing here
 
 
 def _message(arg: ast.AST) -> str:
@@ -111,126 +105,180 @@ def _message(arg: ast.AST) -> str:
     return "..." if isinstance(arg, ast.IfExp) else ""
 
 
-def _parts(node: ast.FunctionDef, src: Source) -> list[Part]:
-    "The parameters of a function; one that comes without a comment shares none with its line's last."
+def _raised(node) -> list[str]:
+    "The message of a statement that raises a UserError."
+    call = node.exc if isinstance(node, ast.Raise) else None
+    is_ours = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "UserError"
+    return [_message(call.args[0])] if is_ours else []
+
+
+def _refused(node, checks: dict[str, ast.AST]) -> list[str]:
+    "The messages of a call of a `check_` function."
+    called = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+    if called not in checks:
+        return []
+    if called != "check_choice":
+        return _errors(checks[called], {})
+    what = node.args[0] if node.args else None
+    is_known = isinstance(what, ast.Constant)
+    return [f"unknown {what.value} ...; allowed: ..."] if is_known else []
+
+
+def _errors(node, checks: dict[str, ast.AST]) -> list[str]:
+    "The UserErrors of a function: its own, and those of the `check_` functions that it calls."
+    others = {name: check for name, check in checks.items() if check is not node}
+    found = []
+    for n in ast.walk(node):
+        found += _raised(n) + _refused(n, others)
+    # a message without a word is put together elsewhere, and says nothing here
+    return list(dict.fromkeys(e for e in found if re.search(r"\w", e)))
+
+
+def _arguments(node: ast.FunctionDef) -> list[tuple[ast.arg, ast.AST | None, str]]:
+    "A function's parameters but self and cls: (parameter, default, stars)."
     a = node.args
     plain = a.posonlyargs + a.args
     defaults = [None] * (len(plain) - len(a.defaults)) + list(a.defaults)
-    rows = (
-        [(p, d, "") for p, d in zip(plain, defaults)]
-        + ([(a.vararg, None, "*")] if a.vararg else [])
-        + [(p, d, "") for p, d in zip(a.kwonlyargs, a.kw_defaults)]
-        + ([(a.kwarg, None, "**")] if a.kwarg else [])
-    )
-    rows = [
-        (p, d, star, (d or p).end_lineno) for p, d, star in rows if p.arg not in ("self", "cls")
-    ]
+    rows = [(p, d, "") for p, d in zip(plain, defaults)]
+    if a.vararg:
+        rows.append((a.vararg, None, "*"))
+    rows += [(p, d, "") for p, d in zip(a.kwonlyargs, a.kw_defaults)]
+    if a.kwarg:
+        rows.append((a.kwarg, None, "**"))
+    return [row for row in rows if row[0].arg not in ("self", "cls")]
+
+
+def _signature(parameter: ast.arg, default: ast.AST | None, stars: str) -> str:
+    "A parameter with its annotation and its default."
+    text = stars + ast.unparse(parameter)
+    if default is None:
+        return text
+    equals = "=" if parameter.annotation is None else " = "
+    return f"{text}{equals}{ast.unparse(default)}"
+
+
+def _parts(node: ast.FunctionDef, src: Source) -> list[Part]:
+    "The parameters of a function; a comment belongs to the last parameter of its line."
+    rows = _arguments(node)
+    lines = [(default or parameter).end_lineno for parameter, default, _ in rows]
+    last = {line: parameter.arg for line, (parameter, _, _) in zip(lines, rows)}
     body = node.body[0].lineno
-    last = {
-        line: p.arg for p, _, _, line in rows
-    }  # a comment belongs to the last parameter of its line
     result = node.returns.end_lineno if node.returns else None
 
-    def doc(p, line):
-        return src.comment(line) if last[line] == p.arg and line < body and line != result else ""
+    def doc(parameter, line):
+        is_its_own = last[line] == parameter.arg and line < body and line != result
+        return src.comment(line) if is_its_own else ""
 
-    def text(p, d, star):
-        return (
-            star
-            + ast.unparse(p)
-            + (
-                ""
-                if d is None
-                else f"={ast.unparse(d)}"
-                if p.annotation is None
-                else f" = {ast.unparse(d)}"
-            )
-        )
+    return [Part(row[0].arg, _signature(*row), doc(row[0], line)) for row, line in zip(rows, lines)]
 
-    return [Part(p.arg, text(p, d, star), doc(p, line)) for p, d, star, line in rows]
+
+# ---------------------------------------------------------------- entries
+
+
+def _decorated(node: ast.FunctionDef, *words: str) -> bool:
+    "Whether a decorator of a function has one of some words in it."
+    return any(word in ast.unparse(d) for d in node.decorator_list for word in words)
+
+
+def _kind(node: ast.FunctionDef, owner: str) -> str:
+    "What a function is."
+    if not owner:
+        return "function"
+    return "property" if _decorated(node, "property") else "method"
+
+
+def _returned(node: ast.FunctionDef, src: Source) -> str:
+    "The comment beside a function's result."
+    line = node.returns.end_lineno if node.returns else None
+    return src.comment(line) if line and line < node.body[0].lineno else ""
 
 
 def _function(module, node, src, checks, owner="") -> Entry:
-    kind = (
-        "function"
-        if not owner
-        else "property"
-        if any("property" in ast.unparse(d) for d in node.decorator_list)
-        else "method"
-    )
-    commands = any(
-        "command" in ast.unparse(d) or "group" in ast.unparse(d) for d in node.decorator_list
-    )  # click's: the options are documented where they are declared
-    line = node.returns.end_lineno if node.returns else node.lineno
+    "The entry of a function, or of a method of `owner`."
+    # the options of a command of click are documented where they are declared
+    is_command = _decorated(node, "command", "group")
     return Entry(
         module,
         owner + node.name,
-        kind,
-        _summary(node),
-        [] if commands else _parts(node, src),
-        ast.unparse(node.returns) if node.returns else "",
-        src.comment(line) if node.returns and line < node.body[0].lineno else "",
-        _errors(node, checks),
+        _kind(node, owner),
+        doc=_summary(node),
+        parts=[] if is_command else _parts(node, src),
+        returns=ast.unparse(node.returns) if node.returns else "",
+        returned=_returned(node, src),
+        errors=_errors(node, checks),
     )
 
 
-def _class(module, node, src, checks) -> Entry:
-    fields = [
+def _fields(node: ast.ClassDef, src: Source) -> list[Part]:
+    "The public fields of a class."
+    return [
         Part(n.target.id, ast.unparse(n), src.comment(n.end_lineno) or src.comment(n.lineno))
         for n in node.body
         if isinstance(n, ast.AnnAssign) and not n.target.id.startswith("_")
     ]
+
+
+def _class(module, node, src, checks) -> Entry:
+    "The entry of a class: the parameters of its `__init__`, or its fields; and its methods."
     functions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
-    init = next((_parts(n, src) for n in functions if n.name == "__init__"), [])
-    autograd = {"Function"} & {ast.unparse(b).split(".")[-1] for b in node.bases}
-    members = [
-        _function(module, n, src, checks, node.name + ".")
-        for n in functions
-        if not n.name.startswith("_") and not autograd
-    ]
-    errors = [e for n in functions if n.name.startswith("_") for e in _errors(n, checks)]
+    private = [n for n in functions if n.name.startswith("_")]
+    public = [n for n in functions if n not in private]
+    init = next((_parts(n, src) for n in private if n.name == "__init__"), [])
+    if "Function" in [ast.unparse(b).split(".")[-1] for b in node.bases]:
+        public = []  # torch calls the methods of an autograd.Function
     return Entry(
-        module, node.name, "class", _summary(node), init or fields, errors=errors, members=members
+        module,
+        node.name,
+        "class",
+        doc=_summary(node),
+        parts=init or _fields(node, src),
+        errors=[e for n in private for e in _errors(n, checks)],
+        members=[_function(module, n, src, checks, f"{node.name}.") for n in public],
     )
 
 
 def _data(module, node, src) -> list[Entry]:
-    target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-    value = (
-        ""
-        if isinstance(target, ast.Tuple)
-        or node.value is None
-        or not 2 < len(ast.unparse(node.value)) <= 60
-        else ast.unparse(node.value)
-    )
-    names = [
-        n.id
-        for n in (target.elts if isinstance(target, ast.Tuple) else [target])
-        if isinstance(n, ast.Name) and not n.id.startswith("_")
-    ]
-    if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "TypeVar":
+    "The entries of an assignment."
+    is_annotated = isinstance(node, ast.AnnAssign)
+    target = node.target if is_annotated else node.targets[0]
+    is_tuple = isinstance(target, ast.Tuple)
+    value = ast.unparse(node.value) if node.value else ""
+    if value.startswith("TypeVar("):
         return []
+    names = [n.id for n in (target.elts if is_tuple else [target]) if isinstance(n, ast.Name)]
     return [
         Entry(
             module,
-            n,
+            name,
             "data",
-            src.comment(node.lineno) or src.comment(node.end_lineno),
-            returns=ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else "",
-            value=value,
+            doc=src.comment(node.lineno) or src.comment(node.end_lineno),
+            returns=ast.unparse(node.annotation) if is_annotated else "",
+            value=value if 2 < len(value) <= 60 and not is_tuple else "",
         )
-        for n in names
+        for name in names
+        if not name.startswith("_")
     ]
 
 
-def _exports(path: Path):
-    "The exported cells of a notebook, each with its heading and the display formulas of the text just above it."
+def _entries(module, node, src, checks) -> list[Entry]:
+    "The entries of a statement of an exported cell."
+    if getattr(node, "name", "").startswith("_"):
+        return []
+    if isinstance(node, ast.FunctionDef):
+        return [_function(module, node, src, checks)]
+    if isinstance(node, ast.ClassDef):
+        return [_class(module, node, src, checks)]
+    return _data(module, node, src) if isinstance(node, ast.Assign | ast.AnnAssign) else []
+
+
+def _exports(path: Path) -> list[tuple[Source, str, list[str]]]:
+    "A notebook's exported cells, each with its heading and the display formulas just above it."
     heading, formulas, out = "", [], []
-    for c in json.loads(path.read_text())["cells"]:
+    for c in cells_of(path):
         text = "".join(c["source"])
         if c["cell_type"] == "markdown":
-            if found := re.findall(r"(?m)^#+ (.+)$", text):
-                heading, formulas = found[-1], []
+            if headings := re.findall(r"(?m)^#+ (.+)$", text):
+                heading, formulas = headings[-1], []
             formulas += re.findall(r"\$\$(.+?)\$\$", text, re.S)
         elif re.match(r"#\| export", text):
             out.append((Source(text), heading, formulas))
@@ -238,35 +286,27 @@ def _exports(path: Path):
     return out
 
 
+def _checks(cells: dict[str, list]) -> dict[str, ast.FunctionDef]:
+    "All functions whose name says that they check something."
+    nodes = (n for found in cells.values() for src, _, _ in found for n in src.tree.body)
+    functions = (n for n in nodes if isinstance(n, ast.FunctionDef))
+    return {n.name: n for n in functions if n.name.startswith("check_")}
+
+
+def _of_module(module: str, found: list, checks: dict[str, ast.AST]) -> Iterator[Entry]:
+    "The entries of a module, in their order."
+    for src, heading, formulas in found:
+        for node in src.tree.body:
+            for e in _entries(module, node, src, checks):
+                e.section, e.equations = heading, formulas
+                yield e
+
+
 def entries() -> dict[str, list[Entry]]:
     "Module -> its exported names, in their order; all from the notebooks, and nothing imported."
     cells = {m: _exports(p) for m, p in MODULES.items()}
-    checks = {
-        n.name: n
-        for cs in cells.values()
-        for src, _, _ in cs
-        for n in src.tree.body
-        if isinstance(n, ast.FunctionDef) and n.name.startswith("check_")
-    }
-    out = {}
-    for module, found in cells.items():
-        out[module] = []
-        for src, heading, formulas in found:
-            for n in src.tree.body:
-                if getattr(n, "name", "").startswith("_"):
-                    continue
-                for e in (
-                    [_function(module, n, src, checks)]
-                    if isinstance(n, ast.FunctionDef)
-                    else [_class(module, n, src, checks)]
-                    if isinstance(n, ast.ClassDef)
-                    else _data(module, n, src)
-                    if isinstance(n, (ast.Assign, ast.AnnAssign))
-                    else []
-                ):
-                    e.section, e.equations = heading, formulas
-                    out[module].append(e)
-    return out
+    checks = _checks(cells)
+    return {m: list(_of_module(m, found, checks)) for m, found in cells.items()}
 
 
 def gaps() -> list[str]:

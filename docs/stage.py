@@ -1,4 +1,6 @@
-"""Make the pages of the book in build/docs from notebooks, records and figures; Sphinx then makes the site of them.
+"""Make the pages of the book in build/docs from notebooks, records and figures.
+
+Sphinx then makes the site of them.
 
 usage: python docs/stage.py
 """
@@ -7,22 +9,24 @@ import json, os, re, shutil, sys
 from configparser import ConfigParser
 from pathlib import Path
 
+import pandas as pd
 from PIL import Image
 import reference
-from reference import MODULES, ROOT
-from crate_nb.core import home
-from crate_nb.figures import _MARKS as MARKS, is_fresh
+from reference import MODULES, ROOT, sentence
+from crate_nb.claims import CLAIMS
+from crate_nb.figures import NOTEBOOKS, Page, RESULTS, is_fresh
+from crate_nb.report import MARKS, tally
 import results
+from results import LABEL, SCALE
 
 OUT = ROOT / "build" / "docs"
 settings = ConfigParser()
 settings.read(ROOT / "settings.ini")
 settings = settings["DEFAULT"]
-SOURCE = f"{settings['git_url']}/blob/{settings['branch']}"
-COLAB = (
-    settings["git_url"].replace("https://github.com", "https://colab.research.google.com/github")
-    + f"/blob/{settings['branch']}"
-)
+BLOB = f"blob/{settings['branch']}"
+SOURCE = f"{settings['git_url']}/{BLOB}"
+GITHUB, ON_COLAB = "https://github.com", "https://colab.research.google.com/github"
+COLAB = f"{settings['git_url'].replace(GITHUB, ON_COLAB)}/{BLOB}"
 
 # Which notebook is which page: path in the repository -> page of the book
 GUIDES = [
@@ -46,133 +50,135 @@ PAGES = {
     "nbs/index.ipynb": "index",
     "README.md": "index",
     "data/README.md": "reference/records",
-    f"figures/{results.SCALE}/report.html": "paper/index",
-    f"figures/{results.SCALE}/{results.REPORT}": "paper/report",
+    f"figures/{SCALE}/report.html": "paper/index",
+    f"figures/{SCALE}/{results.REPORT}": "paper/report",
 }
 PAGES |= {f"nbs/{p.name}": f"library/{p.stem}" for p in MODULES.values()}
 PAGES |= {f"nbs/guides/{g}.ipynb": f"guides/{g}" for g in GUIDES}
-PAGES |= {f"nbs/paper/{n}.ipynb": f"paper/{n}" for n in results.NOTEBOOKS.values()}
+PAGES |= {f"nbs/paper/{n}.ipynb": f"paper/{n}" for n in NOTEBOOKS.values()}
 
 MADE = {"reference/records", "paper/index", "paper/report"}  # pages that are no notebooks
 
 
 def relative(target: str, page: str) -> str:
+    "A path as a link of a page."
     return os.path.relpath(target, Path(page).parent)
+
+
+def from_root(link: str, source: str) -> str:
+    "A link of a file, which is relative to the file, as a path from the repository's root."
+    return os.path.normpath(Path(source).parent / link)
 
 
 # ---------------------------------------------------------------- markdown
 
 
 def resolve(link: str, source: str, page: str) -> str:
-    "A link of a notebook (relative to it) as a link of its page: to another page, to a picture that is copied, or to the repository."
+    "A link of a notebook as a link of its page: to another page, or to the repository."
     if re.match(r"[a-z]+:|#", link):
         return link
     path, _, anchor = link.partition("#")
-    path = os.path.normpath(Path(source).parent / path)
+    path = from_root(path, source)
     if path in PAGES:
-        return relative(PAGES[path] + (".md" if PAGES[path] in MADE else ".ipynb"), page) + (
-            f"#{anchor}" if anchor else ""
-        )
+        ending = ".md" if PAGES[path] in MADE else ".ipynb"
+        return relative(PAGES[path] + ending, page) + (f"#{anchor}" if anchor else "")
     if not (ROOT / path).exists():
         sys.exit(f"{source}: the link to {link} leads nowhere")
-    return (
-        f"{SOURCE}/{path}"
-        if (ROOT / path).is_file()
-        else f"{SOURCE.replace('/blob/', '/tree/')}/{path}"
-    )
+    folder = SOURCE.replace("/blob/", "/tree/")
+    return f"{SOURCE if (ROOT / path).is_file() else folder}/{path}"
 
 
 def picture(link: str, source: str, page: str) -> str:
     "A picture, copied beside the pages."
-    path = os.path.normpath(Path(source).parent / link)
+    path = from_root(link, source)
     (OUT / path).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / path, OUT / path)
     return relative(path, page)
 
 
 def width_of(link: str, source: str) -> str:
-    "The width at which a picture of figures/ (200 dots an inch) has the size that it was drawn for."
-    path = ROOT / os.path.normpath(Path(source).parent / link)
-    with Image.open(path) as image:
+    "The width at which a picture of figures/ (200 dots an inch) has the size it was drawn for."
+    with Image.open(ROOT / from_root(link, source)) as image:
         return f"{{width={image.width // 2}px}}"
 
 
 def names_of(found: dict[str, list[reference.Entry]]) -> dict[str, str]:
-    "What text may call an exported name -> the object that the reference describes; a name that two modules export is left out."
-    all_names = [
-        (e.name, f"crate_nb.{m}.{e.name}")
-        for m, es in found.items()
-        for x in es
-        for e in (x, *x.members)
+    """What text may call an exported name -> the object that the reference describes.
+    A short name that two modules export is left out."""
+    names = [
+        (module, entry.name)
+        for module, entries in found.items()
+        for exported in entries
+        for entry in (exported, *exported.members)
     ]
-    short = {n: full for n, full in all_names if sum(n == o for o, _ in all_names) == 1}
-    return (
-        short
-        | {
-            f"{m}.{n}": full
-            for n, full in all_names
-            for m in MODULES
-            if full == f"crate_nb.{m}.{n}"
-        }
-        | {full: full for _, full in all_names}
-    )
+    short = [name for _, name in names]
+    out = {n: f"crate_nb.{m}.{n}" for m, n in names if short.count(n) == 1}
+    for module, name in names:
+        full = f"crate_nb.{module}.{name}"
+        out |= {f"{module}.{name}": full, full: full}
+    return out
 
 
 NAMES = names_of(reference.entries())
+FENCE = r"(?ms)(^```.*?^```$)"
+PICTURE = r"!\[([^\]]*)\]\(([^)\s]+)\)"
+LINK = r"(?<!\!)\[([^\]]+)\]\(([^)\s]+)\)"
+CODE = r"(?<![\[`\w{}])`([\w.]+)(\(\))?`(?![\]`])"
 
 
 def prose(text: str, source: str, page: str) -> str:
-    "Markdown of a notebook as markdown of its page: links led on, exported names linked to the reference."
-    parts = re.split(r"(?ms)(^```.*?^```$)", text)
-    for i in range(0, len(parts), 2):
-        parts[i] = re.sub(
-            r"!\[([^\]]*)\]\(([^)\s]+)\)",
-            lambda m: f"![{m[1]}]({picture(m[2], source, page)}){width_of(m[2], source)}",
-            parts[i],
-        )
-        parts[i] = re.sub(
-            r"(?<!\!)\[([^\]]+)\]\(([^)\s]+)\)",
-            lambda m: f"[{m[1]}]({resolve(m[2], source, page)})",
-            parts[i],
-        )
-        lines = [
-            l
-            if l.startswith("#")
-            else re.sub(r"(?<![\[`\w{}])`([\w.]+)(\(\))?`(?![\]`])", lambda m: linked(m, page), l)
-            for l in parts[i].split("\n")
-        ]
-        parts[i] = "\n".join(lines)
+    """Markdown of a notebook as markdown of its page.
+    Links are led on, pictures copied, and exported names linked to the reference."""
+
+    def shown(m):
+        return f"![{m[1]}]({picture(m[2], source, page)}){width_of(m[2], source)}"
+
+    def led_on(m):
+        return f"[{m[1]}]({resolve(m[2], source, page)})"
+
+    def with_names(line):
+        if line.startswith("#"):
+            return line
+        return re.sub(CODE, lambda m: linked(m, page), line)
+
+    def converted(part):
+        part = re.sub(LINK, led_on, re.sub(PICTURE, shown, part))
+        return "\n".join(map(with_names, part.split("\n")))
+
+    parts = re.split(FENCE, text)  # text and fenced code in turn
+    parts[::2] = map(converted, parts[::2])
     return "".join(parts)
 
 
 def linked(m: re.Match, page: str) -> str:
-    "A name in code style, as a link to its entry if it has one. A plain word (`margin`) may be a field or an option: it leads on from its own module's pages alone, or when it is called."
+    """A name in code style, as a link to its entry if it has one.
+    A plain word (`margin`) may also be a field or an option: it becomes a link only on its own
+    module's pages, or where it is called."""
     target = NAMES.get(m[1])
     if target is None or len(m[1]) <= 3:
         return m[0]
-    home = re.search(r"^(?:library/\d\d_|reference/)(\w+)$", page)
-    if (
-        re.fullmatch("[a-z]+", m[1])
-        and not m[2]
-        and not (home and target == f"crate_nb.{home[1]}.{m[1]}")
-    ):
+    module = re.search(r"^(?:library/\d\d_|reference/)(\w+)$", page)
+    is_at_home = module and target == f"crate_nb.{module[1]}.{m[1]}"
+    if re.fullmatch("[a-z]+", m[1]) and not m[2] and not is_at_home:
         return m[0]
     return f"{{py:obj}}`{m[1]}{m[2] or ''} <{target}>`"
 
 
 def escaped(text: str, page: str = "", own: tuple[str, ...] = ()) -> str:
-    "A docstring or comment as markdown: nothing of it means markup but its code style, and a name in code style leads to its entry, unless it is one of the function's own."
+    """A docstring or comment as markdown: nothing of it means markup but its code style.
+    A name in code style leads to its entry, unless it is one of the function's own."""
 
     def one(m):
-        return (
-            linked(m, page)
-            if m[1] and m[1] not in own
-            else m[0]
-            if m[0].startswith("`")
-            else "\\" + m[0]
-        )
+        if m[1] and m[1] not in own:
+            return linked(m, page)
+        return m[0] if m[0].startswith("`") else f"\\{m[0]}"
 
     return re.sub(r"`([\w.]+)(\(\))?`|`[^`]+`|[\\*_<>\[\]$|{}~#]", one, text)
+
+
+def maths(text: str) -> str:
+    "A caption as markdown: R^c as a formula."
+    return re.sub(r"R\^c\b", "$R^c$", escaped(text))
 
 
 # ---------------------------------------------------------------- notebooks
@@ -180,30 +186,36 @@ def escaped(text: str, page: str = "", own: tuple[str, ...] = ()) -> str:
 DIRECTIVE = re.compile(r"^#\| ?\w.*\n?", re.M)
 
 
+def is_hidden(cell: dict) -> bool:
+    "Whether a page leaves a cell out."
+    text, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
+    is_directive = re.search(r"^#\| ?(hide|default_exp)\b", text, re.M)
+    return cell["cell_type"] == "raw" or bool(is_directive) or "setup" in tags
+
+
+def cleaned_outputs(cell: dict, source: str, page: str) -> list[dict]:
+    "A cell's outputs without stderr, and markdown among them with the page's links."
+    outputs = [o for o in cell["outputs"] if o.get("name") != "stderr"]
+    for o in outputs:
+        if text := o.get("data", {}).get("text/markdown"):
+            o["data"] = {"text/markdown": prose("".join(text), source, page)}
+    return outputs
+
+
 def cleaned(cell: dict, source: str, page: str) -> dict | None:
     "A cell as the page shows it; None for one that it does not show."
-    text, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
-    if (
-        cell["cell_type"] == "raw"
-        or re.search(r"^#\| ?(hide|default_exp)\b", text, re.M)
-        or "setup" in tags
-    ):
+    if is_hidden(cell):
         return None
+    cell.pop("attachments", None)
+    text, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
     if cell["cell_type"] == "markdown":
         return dict(cell, source=prose(text, source, page), metadata={})
     text = DIRECTIVE.sub("", text).strip("\n")
-    outputs = [o for o in cell["outputs"] if o.get("name") != "stderr"]
-    for o in outputs:
-        if "text/markdown" in o.get("data", {}):
-            o["data"] = {"text/markdown": prose("".join(o["data"]["text/markdown"]), source, page)}
     if not text:
         return None
-    return dict(
-        cell,
-        source=text,
-        outputs=outputs,
-        metadata=dict(tags=["remove-input"]) if "hide" in tags else {},
-    )
+    metadata = dict(tags=["remove-input"]) if "hide" in tags else {}
+    outputs = cleaned_outputs(cell, source, page)
+    return dict(cell, source=text, outputs=outputs, metadata=metadata)
 
 
 def page_of(source: str, executed: Path | None = None, head: str = ""):
@@ -211,105 +223,90 @@ def page_of(source: str, executed: Path | None = None, head: str = ""):
     page, nb = PAGES[source], json.loads((executed or ROOT / source).read_text())
     if any(c.get("outputs") for c in nb["cells"]) and not is_fresh(ROOT / source, executed):
         sys.exit(
-            f"{executed or source}: its outputs are not from its present code and records; make test says what refreshes it"
+            f"{executed or source}: its outputs are not from its present code and records; "
+            "make test says what refreshes it"
         )
     cells = [c for c in (cleaned(c, source, page) for c in nb["cells"]) if c]
-    for c in cells:
-        c.pop("attachments", None)
-    first = cells[0]["source"].split("\n", 1)
-    cells[0]["source"] = first[0] + "\n\n" + head + (first[1] if len(first) > 1 else "")
-    nb = dict(
-        cells=cells,
-        metadata=dict(
-            kernelspec=nb["metadata"]["kernelspec"],
-            language_info=dict(name="python", pygments_lexer="ipython3"),
-        ),
-        nbformat=4,
-        nbformat_minor=5,
+    title, _, rest = cells[0]["source"].partition("\n")
+    cells[0]["source"] = f"{title}\n\n{head}{rest}"
+    metadata = dict(
+        kernelspec=nb["metadata"]["kernelspec"],
+        language_info=dict(name="python", pygments_lexer="ipython3"),
     )
-    write(f"{page}.ipynb", json.dumps(nb, indent=1, ensure_ascii=False))
+    write_notebook(page, dict(cells=cells, metadata=metadata, nbformat=4, nbformat_minor=5))
 
 
 def write(path: str, text: str):
+    "Write a file of the book."
     (OUT / path).parent.mkdir(parents=True, exist_ok=True)
     (OUT / path).write_text(text)
 
 
+def write_notebook(page: str, nb: dict):
+    "Write a page that is a notebook."
+    write(f"{page}.ipynb", json.dumps(nb, indent=1, ensure_ascii=False))
+
+
 def line_of(source: str, numbers: str) -> str:
-    "The line under a title: where the notebook is, how to run it, where its numbers come from."
-    return f"{{.provenance}}\n{numbers} Notebook: [{source}]({SOURCE}/{source}), [open in Colab]({COLAB}/{source}).\n\n"
+    "The line under a title: where its numbers come from, where the notebook is, how to run it."
+    links = f"[{source}]({SOURCE}/{source}), [open in Colab]({COLAB}/{source})"
+    return f"{{.provenance}}\n{numbers} Notebook: {links}.\n\n"
 
 
 # ---------------------------------------------------------------- the paper
 
 
 def shown(name: str, page: str) -> str:
-    "A saved figure or table with its title and caption."
-    r = results.saved(name)
-    if r is None:
+    "A saved figure or table with its title and caption; nothing if it is not saved."
+    about = results.saved(name)
+    if about is None:
         return ""
-    caption = f"{{.figure-text}}\n{maths(r['caption'])}\n"
-    if r["kind"] == "table":
-        import pandas as pd
-
-        return f"### {maths(r['title'])}\n\n{results.table(pd.DataFrame(r['rows'], columns=r['columns']))}\n{caption}"
-    path = (r["folder"] / f"{r['name']}.png").relative_to(ROOT)
-    return f"### {maths(r['title'])}\n\n![{maths(r['title'])}]({picture(str(path), 'README.md', page)}){width_of(str(path), 'README.md')}\n\n{caption}"
-
-
-def maths(text: str) -> str:
-    "A caption as markdown: R^c and alpha as formulas."
-    return re.sub(r"R\^c\b", "$R^c$", escaped(text))
+    title = maths(about["title"])
+    if about["kind"] == "table":
+        frame = pd.DataFrame(about["rows"], columns=about["columns"])
+        what = results.table(frame)
+    else:
+        path = str((about["folder"] / f"{about['name']}.png").relative_to(ROOT))
+        link, width = picture(path, "README.md", page), width_of(path, "README.md")
+        what = f"![{title}]({link}){width}\n"
+    return f"### {title}\n\n{what}\n{{.figure-text}}\n{maths(about['caption'])}\n"
 
 
-def verdict_table(ids: tuple[str, ...]) -> str:
-    import pandas as pd
+def marked(claim: str) -> str:
+    "A claim's verdict with its mark."
+    verdict = results.verdicts().verdict[claim]
+    return f"**{MARKS[verdict]} {verdict}**"
 
-    v = results.verdicts()
+
+def claim_line(claim: str) -> str:
+    "What a claim says, and how it came out."
+    c = CLAIMS[claim]
+    quote, says = maths(c.quote), maths(c.says)
+    return f"- `{claim}` ({c.source}): “{quote}”. Tested: {says}. {marked(claim)}"
+
+
+def verdict_table(claims: tuple[str, ...]) -> str:
+    "The verdicts on some claims, with what they follow from."
+    found = results.verdicts().loc[list(claims)]
     rows = [
         {
-            "claim": f"`{i}`",
-            "verdict": f"**{MARKS[v.verdict[i]]} {v.verdict[i]}**",
-            "measured, with its interval": maths(v.measured[i]),
-            "n": v.n[i] or "",
-            "paper": v.paper[i],
-            "elsewhere": v.elsewhere[i],
-            "to settle it": v.settle[i],
+            "claim": f"`{v.Index}`",
+            "verdict": marked(v.Index),
+            "measured, with its interval": maths(v.measured),
+            "n": v.n or "",
+            "paper": v.paper,
+            "elsewhere": v.elsewhere,
+            "to settle it": v.settle,
         }
-        for i in ids
+        for v in found.itertuples()
     ]
-    return "{.scroll}\n" + pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True) + "\n"
+    return results.table(pd.DataFrame(rows), escape="")
 
 
-def result_page(name: str, r: results.Result):
-    "The page of a figure or table."
-    page, notebook = f"paper/{name}", f"nbs/paper/{results.NOTEBOOKS[r.key]}.ipynb"
-    v = results.verdicts().verdict
-    claims = (
-        "\n".join(
-            f"- `{i}` ({results.CLAIMS[i].source}): “{maths(results.CLAIMS[i].quote)}”. Tested: {maths(results.CLAIMS[i].says)}. **{MARKS[v[i]]} {v[i]}**"
-            for i in r.claims
-        )
-        or "It states no claim of its own: it says which models the tables are about."
-    )
-    figures = (
-        "\n".join(filter(None, (shown(n, page) for n in r.shown)))
-        or f"Nothing yet at scale `{results.SCALE}`: its runs are not recorded.\n"
-    )
-    paper = results.printed_text(r)
-    verdict = (
-        verdict_table(r.claims)
-        + "\n`measured` is the check that decides, with its 95 % interval; what the words mean stands in [Claims](../library/12_claims.ipynb).\n"
-        if r.claims
-        else "None.\n"
-    )
-    how = prose(results.intro(r.key), notebook, page)
-    write(
-        f"{page}.md",
-        f"""# {r.title}
+RESULT_PAGE = """# {title}
 
 {{.provenance}}
-{results.provenance(r.key)}
+{provenance}
 
 ## The claim
 
@@ -329,302 +326,354 @@ def result_page(name: str, r: results.Result):
 
 ```bash
 # at scale quick, from nothing
-crate-nb reproduce --only {r.key}
+crate-nb reproduce --only {key}
 # what this page shows; recorded runs are not trained again
-crate-nb reproduce --only {r.key} --scale {results.SCALE} --dataset {results.LABEL}
+crate-nb reproduce --only {key} --scale {scale} --dataset {label}
 # the paper's setting, on one GPU
-crate-nb reproduce --only {r.key} --scale paper
+crate-nb reproduce --only {key} --scale paper
 ```
 
 ## The cost
 
-{results.cost(r.key)}
+{cost}
 
 ## How
 
 {how}
 
-All of it, with the code: [{results.NOTEBOOKS[r.key]}]({results.NOTEBOOKS[r.key]}.ipynb).
-""",
-    )
+The whole notebook, with its code: [{notebook}]({notebook}.ipynb).
+"""
+
+NO_CLAIM = "The table makes no claim: it lists the models that the other tables are about."
+NOT_SHOWN = f"Nothing is shown at scale `{SCALE}` yet, because its runs are not recorded.\n"
+HOW_TO_READ = (
+    "\n`measured` is the check that decides the verdict, with its 95 % interval. "
+    f"[Claims](../library/{MODULES['claims'].stem}.ipynb) says what the verdicts mean.\n"
+)
 
 
-def paper_part():
-    "The pages of the paper's results, of the notebooks behind them, and of the report."
-    for name, r in results.RESULTS.items():
-        result_page(name, r)
-    keys = {v: k for k, v in results.NOTEBOOKS.items()}
-    for source, page in PAGES.items():
-        if source.startswith("nbs/paper/"):
-            copy = EXECUTED.get(Path(source).name)
-            page_of(
-                source,
-                copy,
-                line_of(
-                    source,
-                    results.provenance(keys[Path(source).stem])
-                    if copy
-                    else f"Not run at scale `{results.SCALE}` yet, so it shows no numbers.",
-                ),
-            )
-    report = (results.FIGURES[results.SCALE] / results.REPORT).read_text()
-    report = re.sub(r"`[^`]*`|R\^c", lambda m: m[0] if m[0].startswith("`") else "$R^c$", report)
-    write(
-        "paper/report.md",
-        prose(report, f"figures/{results.SCALE}/{results.REPORT}", "paper/report"),
+def result_page(name: str, key: str):
+    "The page of a figure or table, which belongs to the result `key`."
+    page, path = RESULTS[key].pages[name], f"paper/{name}"
+    notebook = RESULTS[key].notebook
+    figures = "\n".join(filter(None, (shown(n, path) for n in page.shown)))
+    verdict = verdict_table(page.claims) + HOW_TO_READ if page.claims else "None.\n"
+    text = RESULT_PAGE.format(
+        title=page.title,
+        key=key,
+        scale=SCALE,
+        label=LABEL,
+        notebook=notebook,
+        provenance=results.provenance(key),
+        claims="\n".join(map(claim_line, page.claims)) or NO_CLAIM,
+        paper=results.printed_text(page),
+        figures=figures or NOT_SHOWN,
+        verdict=verdict,
+        cost=results.cost(key),
+        how=prose(results.intro(key), f"nbs/paper/{notebook}.ipynb", path),
     )
-    v = results.verdicts()
-    counts = ", ".join(f"{(v.verdict == k).sum()} {k}" for k in MARKS if (v.verdict == k).any())
-    rows = "\n".join(
-        f"| [{r.title}]({n}.md) | {', '.join(f'{i} {MARKS[v.verdict[i]]}' for i in r.claims) or '–'} |"
-        for n, r in results.RESULTS.items()
-    )
-    notebooks = [Path(p).name for s, p in PAGES.items() if s.startswith("nbs/paper/")]
-    write(
-        "paper/index.md",
-        f"""# The paper
+    write(f"{path}.md", text)
+
+
+def notebook_page(key: str):
+    "The page of the notebook behind a result."
+    source = f"nbs/paper/{RESULTS[key].notebook}.ipynb"
+    executed = EXECUTED.get(Path(source).name)
+    numbers = f"Not run at scale `{SCALE}` yet, so it shows no numbers."
+    if executed:
+        numbers = results.provenance(key)
+    page_of(source, executed, line_of(source, numbers))
+
+
+def report_page():
+    "The page of the reproducibility report, with R^c as a formula outside code."
+
+    def formula(m):
+        return m[0] if m[0].startswith("`") else "$R^c$"
+
+    text = (results.FIGURES[SCALE] / results.REPORT).read_text()
+    text = re.sub(r"`[^`]*`|R\^c", formula, text)
+    write("paper/report.md", prose(text, f"figures/{SCALE}/{results.REPORT}", "paper/report"))
+
+
+PAPER_INDEX = """# The paper
 
 {{.provenance}}
-Verdicts from the records of scale `{results.SCALE}`, data set `{results.LABEL}`; Figures 1 and 5 need no data.
+Verdicts from the records of scale `{scale}`, data set `{label}`; Figures 1 and 5 need no data.
 
-*An In-depth Investigation of Sparse Rate Reduction in Transformer-like Models* (Hu, Zou and Xu, NeurIPS 2024), figure by figure and table by table: the claim, what the paper prints, what we measured, the verdict, the command, its cost, and how. {len(v)} claims: {counts} ({", ".join(f"{m} {k}" for k, m in MARKS.items())}).
+*An In-depth Investigation of Sparse Rate Reduction in Transformer-like Models* (Hu, Zou and Xu, \
+NeurIPS 2024), figure by figure and table by table: the claim, what the paper prints, what we \
+measured, the verdict, the command, its cost, and how. {number} claims: {counts} ({marks}).
 
 | page | claims |
 |:---|:---|
 {rows}
 
-[The reproducibility report](report.md) says the same in the form of the ML Reproducibility Challenge: scope, methodology, compute, results, what differs and what the paper leaves open, each number with the records that it comes from.
+[The reproducibility report](report.md) says the same in the form of the ML Reproducibility \
+Challenge: scope, methodology, compute, results, what differs and what the paper leaves open, each \
+number with the records that it comes from.
 
-```{{toctree}}
-:hidden:
+{pages}
+{notebooks}"""
 
-{chr(10).join(results.RESULTS)}
-report
-```
 
-```{{toctree}}
-:hidden:
-:caption: Behind the paper's pages
+def page_row(name: str, page: Page) -> str:
+    "A row of the list of pages: a figure or table, and its verdicts."
+    verdicts = results.verdicts().verdict
+    marks = ", ".join(f"{claim} {MARKS[verdicts[claim]]}" for claim in page.claims)
+    return f"| [{page.title}]({name}.md) | {marks or '–'} |"
 
-{chr(10).join(notebooks)}
-```
-""",
+
+def paper_index(pages: dict[str, Page]):
+    "The list of the paper's figures and tables."
+    verdicts = results.verdicts().verdict
+    text = PAPER_INDEX.format(
+        scale=SCALE,
+        label=LABEL,
+        number=len(verdicts),
+        counts=tally(verdicts),
+        marks=", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items()),
+        rows="\n".join(page_row(name, page) for name, page in pages.items()),
+        pages=toctree([*pages, "report"]),
+        notebooks=toctree(NOTEBOOKS.values(), caption="Behind the paper's pages"),
     )
+    write("paper/index.md", text)
+
+
+def paper_part():
+    "The pages of the paper's results, of the notebooks behind them, and of the report."
+    owners = dict(sorted(results.OWNERS.items()))  # figures, then tables, each by number
+    for name, key in owners.items():
+        result_page(name, key)
+    for key in RESULTS:
+        notebook_page(key)
+    report_page()
+    paper_index({name: RESULTS[key].pages[name] for name, key in owners.items()})
 
 
 # ---------------------------------------------------------------- the reference
 
 
+def signature(e: reference.Entry) -> str:
+    "The parameters and the result of an entry, as its directive shows them."
+    if e.kind in ("data", "property"):
+        return ""
+    if e.kind == "class":
+        fields = [p.text for p in e.parts if not p.text.startswith("model_config")]
+        return f"({', '.join(fields)})"
+    result = f" -> {e.returns}" if e.returns else ""
+    return f"({', '.join(p.text for p in e.parts)}){result}"
+
+
+def field_list(e: reference.Entry, module: str) -> str:
+    "Summary, parameters, result and errors of an entry, as the body of its directive."
+    own = tuple(p.name for p in e.parts)
+
+    def text(t):
+        return escaped(t, f"reference/{module}", own)
+
+    options = dict(type=e.returns, value=e.value) if e.kind == "data" else {}
+    head = [f":{option}: {value}" for option, value in options.items() if value]
+    fields = [f":param {p.name.lstrip('*')}: {text(p.doc)}" for p in e.parts]
+    if e.returned:
+        fields.append(f":returns: {text(e.returned)}")
+    messages = [re.sub("--[a-z]+", r"`\g<0>`", error) for error in e.errors]
+    fields += [f":raises UserError: {text(message)}" for message in messages]
+    return "\n".join([*head, "", text(e.doc), "", *fields])
+
+
 def described(e: reference.Entry, module: str, depth: int = 4) -> str:
     "An entry as a directive of Sphinx."
     fence = "`" * (depth + 2)
-    shown = (
-        ""
-        if e.kind in ("data", "property")
-        else "("
-        + ", ".join(p.text for p in e.parts)
-        + ")"
-        + (f" -> {e.returns}" if e.returns else "")
-    )
-    if e.kind == "class":
-        shown = (
-            "(" + ", ".join(p.text for p in e.parts if not p.text.startswith("model_config")) + ")"
-        )
-
-    def text(t):
-        return escaped(t, f"reference/{module}", tuple(p.name for p in e.parts))
-
-    options = [
-        f":{k}: {v}"
-        for k, v in dict(type=e.returns, value=e.value).items()
-        if v and e.kind == "data"
-    ]
-    lines = ["\n".join([*options, "", text(e.doc)])]
-    lines += [f":param {p.name.lstrip('*')}: {text(p.doc)}" for p in e.parts]
-    if e.returned:
-        lines.append(f":returns: {text(e.returned)}")
-    lines += [
-        f":raises UserError: {text(m)}"
-        for m in (re.sub("--[a-z]+", r"`\g<0>`", m) for m in e.errors)
-    ]
-    body = lines[0] + "\n\n" + "\n".join(lines[1:])
+    body = field_list(e, module)
     body += "".join("\n\n" + described(m, module, depth - 1) for m in e.members)
-    return f"{fence}{{py:{e.kind}}} {e.name}{shown}\n{body}\n{fence}"
+    return f"{fence}{{py:{e.kind}}} {e.name}{signature(e)}\n{body}\n{fence}"
 
 
 def slug(heading: str) -> str:
-    "The anchor that myst gives a heading."
+    "The anchor that myst gives a heading: of its text without its formulas."
     from myst_parser.mdit_to_docutils.base import default_slugify
 
-    return default_slugify(
-        re.sub(r"\$[^$]*\$", "", heading)
-    )  # of a heading, myst takes the text without its formulas
+    return default_slugify(re.sub(r"\$[^$]*\$", "", heading))
+
+
+def explained(module: str, section: str) -> str:
+    "A heading of a module's page, which leads to the same heading of its notebook."
+    stem = MODULES[module].stem
+    link = f"../library/{stem}.ipynb"
+    if section and not section.startswith(module.capitalize()):
+        link += f"#{slug(section)}"
+    return f"## {section}\n\n{{.provenance}}\nExplained in [{stem}, *{section}*]({link})."
+
+
+def entry_blocks(module: str, found: list[reference.Entry]) -> list[str]:
+    "The entries of a module, each heading and each group of equations once."
+    blocks, last, above = [], None, None
+    for e in found:
+        if e.section != last:
+            blocks.append(explained(module, e.section))
+        if e.equations is not above:
+            blocks += [f"$$\n{equation.strip()}\n$$" for equation in e.equations]
+        blocks.append(described(e, module))
+        last, above = e.section, e.equations
+    return blocks
+
+
+MODULE_PAGE = """# `crate_nb.{module}`
+
+```{{py:module}} crate_nb.{module}
+:no-index-entry:
+```
+
+{intro} Notebook: [{stem}](../library/{stem}.ipynb).{options}
+
+{blocks}
+"""
 
 
 def module_page(module: str, found: list[reference.Entry]):
     "The reference page of a module, in the order of its notebook."
-    notebook = MODULES[module]
-    intro = next(
-        m[1]
-        for c in json.loads(notebook.read_text())["cells"]
-        if (m := re.search(r"(?m)^> (.+(?:\n> .+)*)", "".join(c["source"])))
+    notebook, page = MODULES[module], f"reference/{module}"
+    text = MODULE_PAGE.format(
+        module=module,
+        intro=prose(sentence(notebook), f"nbs/{notebook.name}", page),
+        stem=notebook.stem,
+        options=" Options: [command line](command_line.md)." if module == "cli" else "",
+        blocks="\n\n".join(entry_blocks(module, found)),
     )
-    page, out, last, above = f"reference/{module}", [], None, None
-    for e in found:
-        if e.section != last:
-            anchor = f"../library/{notebook.stem}.ipynb" + (
-                f"#{slug(e.section)}"
-                if e.section and not e.section.startswith(module.capitalize())
-                else ""
-            )
-            out.append(
-                f"## {e.section}\n\n{{.provenance}}\nExplained in [{notebook.stem}, *{e.section}*]({anchor})."
-            )
-            last = e.section
-        if e.equations and e.equations is not above:
-            out += [f"$$\n{q.strip()}\n$$" for q in e.equations]
-        above = e.equations
-        out.append(described(e, module))
-    write(
-        f"{page}.md",
-        f"# `crate_nb.{module}`\n\n```{{py:module}} crate_nb.{module}\n:no-index-entry:\n```\n\n"
-        + prose(" ".join(intro.replace("\n> ", " ").split()), f"nbs/{notebook.name}", page)
-        + f" Notebook: [{notebook.stem}](../library/{notebook.stem}.ipynb)."
-        + " Options: [command line](command_line.md)." * (module == "cli")
-        + "\n\n"
-        + "\n\n".join(out)
-        + "\n",
-    )
+    write(f"{page}.md", text)
+
+
+COMMANDS = """# Command line
+
+A mistake in a command gives one line and exit code 2, before any work. {notebook} shows how the \
+command line is built.
+
+{helps}
+"""
+
+
+def helps(command, name: str) -> list[str]:
+    "The help of a command, and of those below it."
+    import click
+
+    context = click.Context(command, info_name=name, max_content_width=100, terminal_width=100)
+    out = [f"## `{name}`\n\n```text\n{command.get_help(context)}\n```"]
+    if isinstance(command, click.Group):
+        for below, subcommand in sorted(command.commands.items()):
+            out += helps(subcommand, f"{name} {below}")
+    return out
 
 
 def command_page():
     "The command line, as its own help says it."
-    import click
     from crate_nb.cli import cli
 
-    def helps(command, name):
-        context = click.Context(command, info_name=name, max_content_width=100, terminal_width=100)
-        own = [f"## `{name}`\n\n```text\n{command.get_help(context)}\n```"]
-        return own + (
-            [h for n, c in sorted(command.commands.items()) for h in helps(c, f"{name} {n}")]
-            if isinstance(command, click.Group)
-            else []
-        )
-
-    write(
-        "reference/command_line.md",
-        "# Command line\n\nA mistake gives one line and exit code 2, before any work. How it is built: [14_cli](../library/14_cli.ipynb).\n\n"
-        + "\n\n".join(helps(cli, "crate-nb"))
-        + "\n",
+    stem = MODULES["cli"].stem
+    text = COMMANDS.format(
+        notebook=f"[{stem}](../library/{stem}.ipynb)", helps="\n\n".join(helps(cli, "crate-nb"))
     )
+    write("reference/command_line.md", text)
+
+
+REFERENCE_INDEX = """# Reference
+
+Every exported name, with its parameters, shapes, units, errors and equation, made from the \
+[notebooks](../library/index.md). [Command line](command_line.md) · [data and records](records.md) \
+· {{ref}}`all names <genindex>`
+
+{{.scroll}}
+| module | names |
+|:---|:---|
+{rows}
+
+{pages}"""
+
+
+def module_row(module: str, found: list[reference.Entry]) -> str:
+    "A row of the list of modules: a module and its names."
+    names = ", ".join(f"{{py:obj}}`{e.name} <crate_nb.{module}.{e.name}>`" for e in found)
+    return f"| [`crate_nb.{module}`]({module}.md) | {names} |"
 
 
 def reference_part():
     "A page for each module, the command line, and the dictionary of the data."
     found = reference.entries()
-    for module, es in found.items():
-        module_page(module, es)
+    for module, entries in found.items():
+        module_page(module, entries)
     command_page()
-    write(
-        "reference/records.md",
-        prose((ROOT / "data" / "README.md").read_text(), "data/README.md", "reference/records"),
+    records = (ROOT / "data" / "README.md").read_text()
+    write("reference/records.md", prose(records, "data/README.md", "reference/records"))
+    index = REFERENCE_INDEX.format(
+        rows="\n".join(module_row(module, entries) for module, entries in found.items()),
+        pages=toctree(["command_line", "records", *found]),
     )
-    rows = "\n".join(
-        f"| [`crate_nb.{m}`]({m}.md) | {', '.join(f'{{py:obj}}`{e.name} <crate_nb.{m}.{e.name}>`' for e in es)} |"
-        for m, es in found.items()
-    )
-    write(
-        "reference/index.md",
-        f"# Reference\n\nEvery exported name, with its parameters, shapes, units, errors and equation, made from the [notebooks](../library/index.md). [Command line](command_line.md) · [data and records](records.md) · {{ref}}`all names <genindex>`\n\n{{.scroll}}\n| module | names |\n|:---|:---|\n{rows}\n\n"
-        + toctree(["command_line", "records", *found]),
-    )
+    write("reference/index.md", index)
 
 
 # ---------------------------------------------------------------- the rest
 
 
-def toctree(pages) -> str:
-    return "```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
+def toctree(pages, caption: str = "") -> str:
+    "The pages below a page, for the side bar."
+    options = ":hidden:\n" + (f":caption: {caption}\n" if caption else "")
+    return "```{toctree}\n" + options + "\n" + "\n".join(pages) + "\n```\n"
 
 
-def title(source: str) -> tuple[str, str]:
-    "A notebook's title, and the sentence below it."
-    text = "".join(
-        next(
-            c
-            for c in json.loads((ROOT / source).read_text())["cells"]
-            if c["cell_type"] == "markdown"
-        )["source"]
-    )
-    quote = re.search(r"(?m)^> (.+(?:\n> .+)*)", text)
-    return text.split("\n")[0].lstrip("# "), " ".join(
-        quote[1].replace("\n> ", " ").split()
-    ) if quote else ""
+def listed(source: str, page: str) -> str:
+    "A notebook in a list: its title, which leads to its page, and its sentence."
+    title = reference.first_text(ROOT / source).split("\n")[0].lstrip("# ")
+    link = relative(PAGES[source], page)
+    return f"- [{title}]({link}.ipynb): {prose(sentence(ROOT / source), source, page)}"
 
 
-def listing(sources, page: str) -> str:
-    "A list of notebooks, each with its sentence."
-    rows = [(PAGES[s], *title(s)) for s in sources]
-    return "\n".join(
-        f"- [{t}]({relative(p, page)}.ipynb): {prose(sentence, s, page)}"
-        for s, (p, t, sentence) in zip(sources, rows)
-    )
+def notebooks_index(page: str, head: str, sources: list[str]):
+    "A page that lists notebooks."
+    items = "\n".join(listed(source, page) for source in sources)
+    pages = toctree([Path(PAGES[source]).name for source in sources])
+    write(f"{page}.md", f"{head}\n\n{items}\n\n{pages}")
 
 
 def numbers_of(source: str) -> str:
     "Where a notebook's numbers come from, by what its code reads."
     read = list(json.loads((ROOT / source).read_text())["metadata"]["stamp"]["records"])
-    return (
-        f"Numbers: records of scale `{read[0]}`, data set `{results.LABEL}`, and its own cells."
-        if read
-        else "Numbers: made by its own cells; no record is read."
-    )
+    if not read:
+        return "Numbers: made by its own cells; no record is read."
+    return f"Numbers: records of scale `{read[0]}`, data set `{LABEL}`, and its own cells."
+
+
+def start_page():
+    "The first page of the book, with its contents."
+    page_of("nbs/index.ipynb")
+    nb = json.loads((OUT / "index.ipynb").read_text())
+    parts = ["Start <self>", "paper/index", "guides/index", "library/index", "reference/index"]
+    contents = dict(cell_type="markdown", id="contents", metadata={}, source=toctree(parts))
+    nb["cells"].append(contents)
+    write_notebook("index", nb)
+
+
+LIBRARY = """# The library
+
+`crate_nb` is made of {} notebooks. A notebook uses only notebooks with lower numbers, so they can \
+be read in order. Each goes from the formula to the code to a test."""
+GUIDES_HEAD = """# Guides
+
+How to use `crate_nb`, step by step. Each guide is a notebook that runs as it stands, and that is \
+run as a test."""
 
 
 def notebooks_part():
-    library, guides = (
-        [f"nbs/{p.name}" for p in MODULES.values()],
-        [f"nbs/guides/{g}.ipynb" for g in GUIDES],
-    )
-    for s in library + guides:
-        page_of(
-            s,
-            head=line_of(
-                s,
-                numbers_of(s)
-                + (
-                    " Needs [an installation](first_hour.ipynb#install)." if s in guides[1:] else ""
-                ),
-            ),
-        )
-    write(
-        "library/index.md",
-        f"# The library\n\n{len(library)} notebooks, of which `crate_nb` is made. The number is the floor: a notebook uses only lower numbers, so they can be read in order. Each goes from the formula to the code to a test.\n\n"
-        + listing(library, "library/index")
-        + "\n\n"
-        + toctree([Path(PAGES[s]).name for s in library]),
-    )
-    write(
-        "guides/index.md",
-        "# Guides\n\nHow to use it, step by step. Each is a notebook that runs as it stands, and is run as a test.\n\n"
-        + listing(guides, "guides/index")
-        + "\n\n"
-        + toctree([Path(PAGES[s]).name for s in guides]),
-    )
-    page_of("nbs/index.ipynb")
-    path = OUT / "index.ipynb"
-    nb = json.loads(path.read_text())
-    nb["cells"].append(
-        dict(
-            cell_type="markdown",
-            id="contents",
-            metadata={},
-            source=toctree(
-                ["Start <self>", "paper/index", "guides/index", "library/index", "reference/index"]
-            ),
-        )
-    )
-    path.write_text(json.dumps(nb, indent=1, ensure_ascii=False))
+    "The pages of the library and of the guides."
+    library = [f"nbs/{p.name}" for p in MODULES.values()]
+    guides = [f"nbs/guides/{g}.ipynb" for g in GUIDES]
+    for source in library + guides:
+        numbers = numbers_of(source)
+        if source in guides[1:]:
+            numbers += " Needs [an installation](first_hour.ipynb#install)."
+        page_of(source, head=line_of(source, numbers))
+    notebooks_index("library/index", LIBRARY.format(len(library)), library)
+    notebooks_index("guides/index", GUIDES_HEAD, guides)
+    start_page()
 
 
 if __name__ == "__main__":
@@ -634,6 +683,5 @@ if __name__ == "__main__":
     notebooks_part()
     paper_part()
     reference_part()
-    print(
-        f"{sum(1 for _ in OUT.rglob('*.ipynb'))} notebooks and {sum(1 for _ in OUT.rglob('*.md'))} other pages in {os.path.relpath(OUT, ROOT)}"
-    )
+    notebooks, others = (sum(1 for _ in OUT.rglob(f"*.{ending}")) for ending in ("ipynb", "md"))
+    print(f"{notebooks} notebooks and {others} other pages in {os.path.relpath(OUT, ROOT)}")
