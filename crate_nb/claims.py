@@ -801,7 +801,7 @@ def _flatness_over_srr(study: Study, paper: pd.DataFrame, eps: float) -> list[An
 # %% ../nbs/17_claims.ipynb #c1a10031
 _STUDY = (
     "all values of the axes but width 384; LayerNorm kept for margin and sigma; path norm and "
-    "weight list as in 09_measures"
+    "weight list as in 14_measures"
 )
 _STUDY_SETTING = dict(experiment="tab1", differs=_STUDY)
 

@@ -171,7 +171,7 @@ MORE_DATA = {  # scale -> data sets that Table 2 has, too; used where their arch
 
 # %% ../nbs/20_cli.ipynb #6c90fa69
 def _queue(keys: Sequence[str], p: PaperParameters) -> list[tuple[list[RunConfig], bool]]:
-    "The runs that notebooks need, in the order of `runs.queue`, and whether they are measured."
+    "The runs that notebooks need, in the order of `sweeps.queue`, and whether they are measured."
     return queue([k for k in keys if k in EXPERIMENTS], p.scale, p.dataset, p.seeds)
 
 
@@ -277,7 +277,7 @@ def reproduce(
 ) -> Path:  # the report
     """Train what is missing, run the notebooks whose records are there, and write the report.
 
-    Runs are trained in the order of `runs.queue`. A `UserError` if a run or a notebook fails.
+    Runs are trained in the order of `sweeps.queue`. A `UserError` if a run or a notebook fails.
     """
     place = place or p.place()
     _writable(home() / "figures" / p.scale)

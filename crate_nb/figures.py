@@ -370,7 +370,7 @@ def setting(
 def stem(
     name: str,  # of the result, such as fig2_terms
     scale: str,  # a row of `runs.SCALES`
-    label: str,  # of the data set, as `runs.dataset_label` gives it
+    label: str,  # of the data set, as `sweeps.dataset_label` gives it
 ) -> str:  # <name>, or <name>-<label>
     "The file name of a result: with the data set's label unless it is the scale's own."
     return name if label == SCALES[scale]["dataset"] else f"{name}-{label}"
@@ -440,7 +440,7 @@ class PaperParameters(ReadParameters):
     def records(
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
-    ) -> list[Record]:  # one for each run, in the order of `runs.plan`
+    ) -> list[Record]:  # one for each run, in the order of `sweeps.plan`
         """The records of an experiment; what is missing is trained now.
         A `UserError` if a run fails."""
         is_measured = experiment in GRIDS
@@ -450,7 +450,7 @@ class PaperParameters(ReadParameters):
     def records_there(
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
-    ) -> list[Record]:  # in the order of `runs.plan`
+    ) -> list[Record]:  # in the order of `sweeps.plan`
         """The records of an experiment that are there; nothing is trained.
         A `UserError` if there is none."""
         found = map(Store(self.scale).get, self._plan(experiment))

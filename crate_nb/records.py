@@ -179,13 +179,13 @@ class Folders:
         "The file of a trained model's weights; not in git."
         return self.data / "weights" / self.scale / f"{id}.safetensors"
 
-# %% ../nbs/11_records.ipynb #6cc7127c
+# %% ../nbs/11_records.ipynb #a26b0e33
 class Busy(UserError):
     "Another process trains this run."
 
 
 def _take_lock(handle, id: str):
-    for attempt in range(10):  # `busy` asks for an instant only: try again before giving up
+    for _ in range(10):  # `busy` asks for an instant only: try again before giving up
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -280,7 +280,7 @@ class _KeptRows:
             except UserError:
                 pass  # a full or read-only disk costs time, not the answer
 
-# %% ../nbs/11_records.ipynb #2613ace3
+# %% ../nbs/11_records.ipynb #a24044dd
 _T = TypeVar("_T")
 
 
@@ -354,8 +354,7 @@ class Store(Locks):
         record: Record,  # replaces what is stored under its id
     ) -> Record:  # `record` itself
         "Write a record: complete, or not at all; a `UserError` if it can't be written."
-        content = record.model_dump(mode="json")
-        text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(record.model_dump(mode="json"), separators=(",", ":"), allow_nan=False)
         write_atomic(self.path(record.id), text + "\n")
         return record
 

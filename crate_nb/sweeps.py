@@ -227,7 +227,7 @@ def _work(task: Callable, config: RunConfig, place: Place, force: bool, steps: i
 
 # %% ../nbs/16_sweeps.ipynb #16a0000f
 def _watch(futures, reports, bar) -> set[str]:
-    "Forward the workers' progress to the bar until all runs are over; the ids of those that began."
+    "Forward progress to the bar until all runs are over; the ids of those that began."
     begun = set()
     while not all(f.done() for f in futures) or not reports.empty():
         try:

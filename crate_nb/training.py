@@ -23,18 +23,18 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from tqdm import tqdm
 from . import __version__
+from .augment import Draws, apply_draws, draw, resize
+from .checkpoints import load_weights
 from .core import UserError, check_choice, device_name, generator, git_commit, home, mix
 from .core import pick_device, send, tensor_digest, write_atomic
-from .rates import pack
-from .checkpoints import load_weights
-from .models import Architecture, VARIANTS, count_parameters, make_model
-from .srr import layer_srr, layerwise_srr, pick_layer
 from .data import ImageData, NAMES, dataset_name, load_data, normalise
-from .augment import Draws, apply_draws, draw, resize
-from .runs import RunConfig
+from .engine import Engine, NotCaptured, Place, Replayed, as_place, can_compile
+from .engine import compile_for, cuda_graphs, is_long, own_stream, pick_engine
+from .models import Architecture, VARIANTS, count_parameters, make_model
+from .rates import pack
 from .records import Record, SCHEMA, Store, pack_hits
-from .engine import Engine, NotCaptured, Place, Replayed, as_place, can_compile, compile_for
-from .engine import cuda_graphs, is_long, own_stream, pick_engine
+from .runs import RunConfig
+from .srr import layer_srr, layerwise_srr, pick_layer
 
 # %% ../nbs/13_training.ipynb #e02617b8
 logger = logging.getLogger("crate_nb")  # of the package: what a run says besides its bar
@@ -684,7 +684,27 @@ def layer_of_step(
         return None
     return pick_layer(config.srr_layer, config.depth, generator(config.seed, "layer", at))
 
-# %% ../nbs/13_training.ipynb #1efd1187
+# %% ../nbs/13_training.ipynb #48079b78
+def _on(images: ImageData, device: torch.device) -> ImageData:
+    "The images on a device."
+    tensors = {name: t for name, t in vars(images).items() if isinstance(t, Tensor)}
+    return replace(images, **{name: t.to(device) for name, t in tensors.items()})
+
+
+def _model_for(config: RunConfig, images: ImageData, engine: Engine) -> nn.Module:
+    return build_model(config, images.channels, images.classes).to(engine.device)
+
+
+def _resume(path: Path, step: Step, images: str) -> Progress:
+    "The progress in a checkpoint, put into model and optimiser; a new one if there is none."
+    device = step.engine.device
+    compiled = step.engine.compiled and device.type == "cpu"
+    identity = f"{step.config.id} {images}" + " compiled" * compiled
+    if not path.is_file():
+        return Progress(identity)
+    return load_checkpoint(path, identity, step.model, step.optimizer, device)
+
+
 class Trainer:
     "One run on one device, from wherever its checkpoint is to its end."
 
@@ -698,18 +718,11 @@ class Trainer:
         report: Callable = lambda steps, values: None,  # see `train`
     ):
         task = TASKS[check_choice("task", VARIANTS[config.variant].task, TASKS)]
-        device, path = engine.device, work / "checkpoint.safetensors"
-        parts = {name: t.to(device) for name, t in vars(images).items() if isinstance(t, Tensor)}
-        self.config, self.images, self.report = config, replace(images, **parts), report
-        model = build_model(config, images.channels, images.classes).to(device)
-        self.step = Step(config, model, engine, task)
-        compiled = engine.compiled and device.type == "cpu"
-        identity = f"{config.id} {images.digest}" + " compiled" * compiled
-        self.progress = Progress(identity)
-        if path.is_file():
-            self.progress = load_checkpoint(path, identity, model, self.step.optimizer, device)
-        self.saver = Saver(path, place)
-        here = self.images
+        here = self.images = _on(images, engine.device)
+        self.config, self.report = config, report
+        self.step = Step(config, _model_for(config, images, engine), engine, task)
+        self.saver = Saver(work / "checkpoint.safetensors", place)
+        self.progress = _resume(self.saver.path, self.step, images.digest)
         self.batches = Batches(config, here.x_train, here.y_train, engine, task.draw)
         self.watch = Watch(self.step, self.batches, self.progress, report)
         self.recorder = Recorder(self.step, here, self.progress, self.watch)
