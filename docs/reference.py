@@ -77,16 +77,24 @@ class Source:
         }
 
     def comment(self, line: int) -> str:
-        """The comment at the end of a line.
-        Lines of nothing but comment go on with it, if indented further than code would be."""
-        text = self.comments.get(line, "")
-        while text and line < len(self.lines) and re.match(r"\s{20,}#", self.lines[line]):
-            line += 1
-            text += " " + self.comments[line]
-        return text
+        "The comment at the end of a line."
+        return self.comments.get(line, "")
+
+    def above(self, line: int) -> str:
+        "The lines right above a line that are nothing but comment, as one text."
+        text = []
+        while line > 1 and self.lines[line - 2].lstrip().startswith("# "):
+            line -= 1
+            text.insert(0, self.comments[line])
+        return " ".join(text)
 
 
 # ---------------------------------------------------------------- what the code says
+
+
+def _beside(src: Source, node: ast.stmt) -> str:
+    "The comment of a constant or a field: on its last or first line, or right above."
+    return src.comment(node.end_lineno) or src.comment(node.lineno) or src.above(node.lineno)
 
 
 def _summary(node) -> str:
@@ -212,7 +220,7 @@ def _function(module, node, src, checks, owner="") -> Entry:
 def _fields(node: ast.ClassDef, src: Source) -> list[Part]:
     "The public fields of a class."
     return [
-        Part(n.target.id, ast.unparse(n), src.comment(n.end_lineno) or src.comment(n.lineno))
+        Part(n.target.id, ast.unparse(n), _beside(src, n))
         for n in node.body
         if isinstance(n, ast.AnnAssign) and not n.target.id.startswith("_")
     ]
@@ -251,7 +259,7 @@ def _data(module, node, src) -> list[Entry]:
             module,
             name,
             "data",
-            doc=src.comment(node.lineno) or src.comment(node.end_lineno),
+            doc=_beside(src, node),
             returns=ast.unparse(node.annotation) if is_annotated else "",
             value=value if 2 < len(value) <= 60 and not is_tuple else "",
         )
