@@ -19,16 +19,15 @@ from typing import Any, Literal
 import pandas as pd, pydantic, torch, torch.nn.functional as F
 from scipy import optimize
 from torch import Tensor, nn
-from .augment import resize
 from .core import UserError, check_choice, generator, pick_device
-from .data import normalise
-from .engine import Place, as_place
 from .models import Classifier, model_paths
-from .records import Record
-from .runs import Positive, RunConfig, Strict
 from .srr import SPARSITY, TERMS, layerwise_srr, srr_terms
-from .training import Paused, build_model, check_same_images, data_for
-from .training import train, trained_model
+from .data import normalise
+from .augment import resize
+from .runs import Positive, RunConfig, Strict
+from .records import Record
+from .engine import Place, as_place
+from .training import Paused, build_model, check_same_images, data_for, train, trained_model
 
 # %% ../nbs/14_measures.ipynb #ad0a555b
 def weight_matrices(

@@ -19,7 +19,7 @@ from .core import UserError, home, write_atomic
 from .models import VARIANTS
 from .runs import RunConfig, one_line
 
-# %% ../nbs/11_records.ipynb #992c633b
+# %% ../nbs/11_records.ipynb #0d8674f6
 SCHEMA = 2  # of records; raised when their layout changes
 
 
@@ -32,13 +32,13 @@ class Record(pydantic.BaseModel):
     config: RunConfig  # what was trained
     provenance: dict[str, Any]  # what made it: versions, device, threads, time, the images
     history: list[dict[str, Any]]  # one row per epoch: losses (nats), accuracies (%)
-    probe: dict[str, list[float]]  # layer-wise SRR by column; an entry per epoch, eps and layer
+    probe: dict[str, list[float | None]]  # layer-wise SRR by column; None: not defined
     final: dict[str, Any]  # the end of the run: losses (nats), accuracies (%), epochs, steps
     measures: dict[str, Any] = {}  # complexity measures, where they were asked for
 
     def probe_frame(self) -> pd.DataFrame:  # the columns of `probe`
         "Layer-wise SRR: one row per epoch, eps and layer."
-        return pd.DataFrame(self.probe).astype({"epoch": int, "layer": int})
+        return pd.DataFrame(self.probe, dtype=float).astype({"epoch": int, "layer": int})
 
     def history_frame(self) -> pd.DataFrame:  # the columns of `history`
         "One row per epoch."

@@ -277,9 +277,6 @@ def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar):
     return ended, begun - ended.keys()
 
 # %% ../nbs/16_sweeps.ipynb #16a00011
-_KILLS = 4  # killed processes after which a run is given up
-
-
 def _suspects(batch: list[str], ended: dict, found: dict, cut_off: set[str]) -> set[str]:
     "The runs during which a worker was killed; all, if it died before any had begun."
     if cut_off or found:
@@ -287,7 +284,7 @@ def _suspects(batch: list[str], ended: dict, found: dict, cut_off: set[str]) -> 
     return set(batch) - ended.keys()
 
 
-def _run_batches(calls: dict[str, tuple], devices: list[str], manager, bar) -> dict:
+def _run_batches(calls: dict[str, tuple], devices: list[str], manager, bar, kills: int) -> dict:
     "Run all calls in pools, again and again until each has ended or is given up."
     ended, killed = {}, dict.fromkeys(calls, 0)
     while left := [i for i in calls if i not in ended]:
@@ -297,9 +294,9 @@ def _run_batches(calls: dict[str, tuple], devices: list[str], manager, bar) -> d
         ended |= found
         for i in _suspects(batch, ended, found, cut_off):
             killed[i] += 1
-            if killed[i] >= _KILLS:
+            if killed[i] >= kills:
                 ended[i] = (
-                    f"run {i}: its process was killed {_KILLS} times (out of memory?); run the "
+                    f"run {i}: its process was killed {kills} times (out of memory?); run the "
                     "same command again to go on from its checkpoint, with fewer workers if need be"
                 )
         # What a killed worker had done is reported again by its successor.
@@ -312,6 +309,7 @@ def run_all(
     place: Place | str | None = None,  # where, or a scale; its device and workers: all of them
     force: bool = False,  # handed on to `task`
     task: Callable = train,  # task(config, place, force=, report=), importable by a worker
+    kills: int = 4,  # killed processes after which a run is given up
     **options,  # fields of `Place`
 ) -> dict[str, str]:  # id -> why it failed
     "Run `task` on every configuration, several at a time; a run that is put aside has not failed."
@@ -324,7 +322,7 @@ def run_all(
         multiprocessing.get_context("spawn").Manager() as manager,
         tqdm(total=total, unit="step", desc=title, disable=not place.progress) as bar,
     ):
-        ended = _run_batches(calls, devices, manager, bar)
+        ended = _run_batches(calls, devices, manager, bar, kills)
     return {id: why for id, why in ended.items() if why}
 
 # %% ../nbs/16_sweeps.ipynb #16a00013

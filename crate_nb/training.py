@@ -23,18 +23,18 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from tqdm import tqdm
 from . import __version__
-from .augment import Draws, apply_draws, draw, resize
-from .checkpoints import load_weights
 from .core import UserError, check_choice, device_name, generator, git_commit, home, mix
 from .core import pick_device, send, tensor_digest, write_atomic
-from .data import ImageData, NAMES, dataset_name, load_data, normalise
-from .engine import Engine, NotCaptured, Place, Replayed, as_place, can_compile
-from .engine import compile_for, cuda_graphs, is_long, own_stream, pick_engine
-from .models import Architecture, VARIANTS, count_parameters, make_model
 from .rates import pack
-from .records import Record, SCHEMA, Store, pack_hits
-from .runs import RunConfig
+from .checkpoints import load_weights
+from .models import Architecture, VARIANTS, count_parameters, make_model
 from .srr import layer_srr, layerwise_srr, pick_layer
+from .data import ImageData, NAMES, dataset_name, load_data, normalise
+from .augment import Draws, apply_draws, draw, resize
+from .runs import RunConfig
+from .records import Record, SCHEMA, Store, pack_hits
+from .engine import Engine, NotCaptured, Place, Replayed, as_place, can_compile, compile_for
+from .engine import cuda_graphs, is_long, own_stream, pick_engine
 
 # %% ../nbs/13_training.ipynb #e02617b8
 logger = logging.getLogger("crate_nb")  # of the package: what a run says besides its bar
@@ -769,7 +769,7 @@ class Trainer:
                 self.watch.look()  # what is not finite is not saved
             self.saver.save(self.step, self.progress)
 
-# %% ../nbs/13_training.ipynb #0f79fccf
+# %% ../nbs/13_training.ipynb #421df013
 def _final(trainer: Trainer) -> dict:
     "The end of a run: scores, counts, and what the task keeps."
     c, p, step, here = trainer.config, trainer.progress, trainer.step, trainer.images
@@ -810,12 +810,16 @@ def _provenance(trainer: Trainer) -> dict:
     )
 
 
-def _probe_columns(probes: list[dict]) -> dict[str, list[float]]:
-    "The probes of all recorded epochs below one another, by column."
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _probe_columns(probes: list[dict]) -> dict[str, list[float | None]]:
+    "The probes of all recorded epochs below one another, by column; None: not defined."
     if not probes:
         return dict(epoch=[], layer=[])
     frame = pd.concat([pd.DataFrame(p) for p in probes])
-    return {name: [float(v) for v in frame[name]] for name in frame}
+    return {name: [_number(v) for v in frame[name]] for name in frame}
 
 # %% ../nbs/13_training.ipynb #1e317553
 def make_record(
