@@ -20,6 +20,7 @@ import pandas as pd, pydantic, torch, torch.nn.functional as F
 from scipy import optimize
 from torch import Tensor, nn
 from .core import UserError, check_choice, generator, pick_device
+from .rates import RateUndefined
 from .models import Classifier, model_paths
 from .srr import SPARSITY, TERMS, layerwise_srr, srr_terms
 from .data import normalise
@@ -377,25 +378,12 @@ class _Batches(Sequence):
         return normalise(x), self.y[i]
 
 # %% ../nbs/14_measures.ipynb #14ea0016
-@torch.no_grad()
-def _overflow(model: nn.Module, batches: Sequence) -> bool:
-    "Whether a layer gives tokens that are not finite; False for a model that has no tokens."
-    for x, _ in batches if hasattr(model, "tokens") else ():
-        z = model.tokens(x)
-        for layer in model.layers:
-            z = layer(z)
-            if not z.isfinite().all():
-                return True
-    return False
-
-
 def _layerwise(model: nn.Module, batches: Sequence, c: MeasureSettings) -> pd.DataFrame:
-    "`layerwise_srr`; all of its terms are NaN if tokens are not finite."
+    "`layerwise_srr`; all of its terms are NaN if tokens are not finite or too large."
     try:
         return layerwise_srr(model, batches, c.eps, c.lam)
-    except UserError:
-        if not _overflow(model, batches):
-            raise
+    except RateUndefined:
+        pass
     layers = range(1, len(model.layers) + 1)
     rows = pd.MultiIndex.from_product([c.eps, layers], names=["eps", "layer"])
     return pd.DataFrame(math.nan, rows, TERMS).reset_index()
@@ -623,8 +611,8 @@ def _finite(x: float) -> float | None:
 
 def beside(
     s: Subject,  # of a classifier
-) -> dict[str, float | None]:  # None where something is not defined; see `data/README.md`
-    "What is recorded beside the measures: the published path norm, temperature, unit rates."
+) -> dict[str, float | None]:  # None where something is not defined
+    "What is recorded beside the measures: the published path norm, the temperature, unit rates."
     found = dict(squared_parameters=squared_parameters(s.model)) | _tempered(s) | _unit_rates(s)
     return {k: _finite(v) for k, v in found.items()}
 
@@ -658,8 +646,8 @@ def measures_of(
 ) -> dict:  # settings, values (measure -> number), margin, sigma, srr (column -> values), beside
     "All measures of a model, None where one is not defined; a `UserError` names one that fails."
     return dict(
-        values={name: _value(name, s) for name in MEASURES},
         settings=_settings_used(s),
+        values={name: _value(name, s) for name in MEASURES},
         margin=_finite(s.margin),
         sigma=_finite(s.sigma),
         srr=_srr_columns(s),
@@ -673,7 +661,7 @@ def subject_of(
     settings: MeasureSettings = MeasureSettings(),  # default: those of the study
     **options,  # fields of `Place`, such as `device="cpu"`
 ) -> Subject:
-    "The trained model of a record, ready to be measured; a `UserError` if weights or images lack."
+    "The trained model of a record, to be measured; a `UserError` if weights or images are missing."
     config, place = record.config, as_place(place, **options)
     images, device = data_for(config, place.data), pick_device(place.device)
     check_same_images(place.store(config), images, config)
