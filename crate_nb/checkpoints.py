@@ -91,7 +91,7 @@ def from_official(
             "not a checkpoint of the official CRATE: "
             f"unknown key {unknown[0]!r} (of {len(unknown)})"
         )
-    return {names[key]: tensor for key, tensor in state.items()}
+    return {name: state[key] for key, name in names.items() if name is not None}
 
 # %% ../nbs/05_checkpoints.ipynb #19b4844b
 def _check_names(own: Mapping, state: Mapping):

@@ -276,7 +276,7 @@ class OutputMap:
     "How heads become tokens: a function that is linear in the heads, up to a bias."
 
     # (H (..., N, K p), U (d, K p) or None, weight, bias) -> (..., N, d)
-    apply: Callable[[Tensor, Tensor | None, Tensor | None, Tensor | None], Tensor]
+    apply: Callable[..., Tensor]
     # dim -> the map's `weight` and `bias`, or one of them: nn.Parameter (trained) or Tensor
     tensors: Callable[[int], dict[str, Tensor]] = lambda dim: {}
     products: int = 1  # matrix products (K p, d) of a token, for the FLOP
@@ -316,6 +316,9 @@ def _wide(t: Tensor | None) -> Tensor | None:
 class Output(nn.Module):
     "The output map of a layer, with its tensors; a `UserError` if there is no such map."
 
+    weight: Tensor | None  # an nn.Parameter (trained), a buffer (fixed), or none
+    bias: Tensor | None  # likewise
+
     def __init__(
         self,
         name: str,  # a row of `OUTPUT_MAPS`
@@ -328,9 +331,11 @@ class Output(nn.Module):
         for key in tensors:
             check_choice("tensor of an output map", key, ("weight", "bias"))
         for key in ("weight", "bias"):
-            trained = isinstance(tensors.get(key), nn.Parameter)
-            register = self.register_parameter if trained else self.register_buffer
-            register(key, tensors.get(key))
+            tensor = tensors.get(key)
+            if isinstance(tensor, nn.Parameter):
+                self.register_parameter(key, tensor)
+            else:
+                self.register_buffer(key, tensor)
 
     def forward(
         self,

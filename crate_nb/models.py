@@ -9,8 +9,9 @@ __all__ = ['VARIANTS', 'MODELS', 'SIZES', 'Variant', 'Layer', 'layer_flops', 'la
            'check_variant', 'load_official']
 
 # %% ../nbs/06_models.ipynb #d5409c46
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import cast
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from .core import UserError, check_choice
@@ -243,15 +244,17 @@ class Tokeniser(nn.Module):
         batch: int = 1,  # images
     ) -> int:  # of the whole batch
         "2 C patch_size^2 d for each patch."
-        return 2 * batch * self.architecture.patches * self.embed[1].weight.numel()
+        return 2 * batch * self.architecture.patches * self.embed.get_parameter("1.weight").numel()
 
     def paths(self) -> Tensor:  # (d,) float64
         "The squared-weight paths from all values of a patch to each feature of a token."
-        return self.embed[1].weight.double().square().sum(1)
+        return self.embed.get_parameter("1.weight").double().square().sum(1)
 
 # %% ../nbs/06_models.ipynb #a675fc2f
 class Classifier(nn.Module):
     "An image classifier whose layers are those of one variant."
+
+    layers: Sequence[Layer]  # in an nn.ModuleList, which does not tell what it holds
 
     def __init__(
         self,
@@ -260,7 +263,7 @@ class Classifier(nn.Module):
         super().__init__()
         a = self.architecture = architecture
         self.tokeniser = Tokeniser(a)
-        self.layers = nn.ModuleList(a.layer() for _ in range(a.depth))
+        self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         self.head = nn.Sequential(nn.LayerNorm(a.dim), nn.Linear(a.dim, a.num_classes))
 
     @property
@@ -312,9 +315,9 @@ def model_flops(
     batch: int = 1,  # images
 ) -> int:  # of the whole batch
     "Floating-point operations of the products in a forward pass to the logits."
-    n, *layers, last = model.architecture.patches + 1, *model.layers
-    head = 2 * batch * model.head[1].weight.numel()
-    inner = sum(layer_flops(layer, n, batch) for layer in layers)
+    n, last = model.architecture.patches + 1, model.layers[-1]
+    head = 2 * batch * model.head.get_parameter("1.weight").numel()
+    inner = sum(layer_flops(layer, n, batch) for layer in model.layers[:-1])
     return model.tokeniser.flops(batch) + inner + layer_flops(last, n, batch, tokens=1) + head
 
 # %% ../nbs/06_models.ipynb #1cd5b446
@@ -325,7 +328,7 @@ def model_paths(
     v = model.tokeniser.paths()
     for layer in model.layers:
         v = layer_paths(layer, v)
-    return v @ model.head[1].weight.double().square().mT
+    return v @ model.head.get_parameter("1.weight").double().square().mT
 
 # %% ../nbs/06_models.ipynb #6291800c
 # name -> how a model is built; a variant names its row
@@ -408,10 +411,10 @@ def predict_parameters(
     return embed + tokens + a.depth * layer + head
 
 # %% ../nbs/06_models.ipynb #f2272442
-def _small_model(name: str) -> CRATE:
+def _small_model(name: str) -> Classifier:
     torch.manual_seed(0)
     sizes = dict(image_size=12, patch_size=4, channels=2, num_classes=5, dim=24, depth=2, heads=3)
-    return make_model(Architecture(name, **sizes))
+    return cast(Classifier, make_model(Architecture(name, **sizes)))
 
 
 def _check_shapes(name: str, logits: Tensor, zs: LayerTokens):
@@ -426,7 +429,7 @@ def _check_gradients(name: str, model: nn.Module, logits: Tensor):
     assert not dead, f"{name}: no gradient reaches {', '.join(dead)}"
 
 
-def _check_counts(name: str, model: nn.Module):
+def _check_counts(name: str, model: Classifier):
     "Parameters, FLOP and paths are known."
     predicted = predict_parameters(**model.config)
     assert count_parameters(model) == predicted, f"{name}: it has not the predicted parameters"
@@ -440,7 +443,7 @@ def _check_order(name: str, layer: Layer, z: Tensor):
     torch.testing.assert_close(layer(z[:, order]), layer(z)[:, order], msg=message)
 
 
-def _check_checkpoint(name: str, model: nn.Module, x: Tensor):
+def _check_checkpoint(name: str, model: Classifier, x: Tensor):
     copy = make_model(model.architecture)
     copy.load_state_dict(model.state_dict())
     message = f"{name}: its checkpoint does not hold all of it"
