@@ -83,6 +83,20 @@ class Half(nn.Module):
         "Where paths lead when all weights are squared (the path norm)."
         raise NotImplementedError(f"{type(self).__name__} knows no paths; define paths(v)")
 
+    def attention(
+        self,
+        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+    ) -> Tensor:  # (..., K, N, N), rows sum to one
+        "With what weight each token (row) reads each token; a `UserError` if there are none."
+        raise UserError(f"{type(self).__name__} has no attention maps; choose a half that has them")
+
+    def keys(
+        self,
+        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+    ) -> Tensor:  # (..., K, N, p)
+        "The features by which attention compares tokens; a `UserError` if there are none."
+        raise UserError(f"{type(self).__name__} has no keys; choose a half that has them")
+
 # %% ../nbs/03_compress.ipynb #72136843
 class SubspaceAttention(Half):
     "Subspace self-attention with its subspaces U; nothing keeps them orthonormal."
@@ -127,6 +141,21 @@ class SubspaceAttention(Half):
     ) -> Tensor:  # (K p,)
         "A softmax row sums to one, so the paths through the half are those through U."
         return v @ self.U.double().mT.square()
+
+    def attention(
+        self,
+        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+    ) -> Tensor:  # (..., K, N, N), rows sum to one
+        "softmax(V V^T / sqrt(p)) of each head, without dropout."
+        v = self.keys(z)
+        return torch.softmax(v @ v.mT * v.shape[-1] ** -0.5, -1)
+
+    def keys(
+        self,
+        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+    ) -> Tensor:  # (..., K, N, p)
+        "V_k = Z U_k of each head."
+        return project(z, self.u)
 
 # %% ../nbs/03_compress.ipynb #5a0c0003
 class SoftmaxAttention(Half):
