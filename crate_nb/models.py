@@ -13,6 +13,7 @@ __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'Cha
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import cast
+import math
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -20,7 +21,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from .core import UserError, check_choice, resolve
 from .compress import COMPRESS, Output
 from .sparsify import SPARSIFY
-from .checkpoints import from_official, load_weights, official_key
+from .checkpoints import FORMATS, Format, from_official, load_weights, official_key
+from .checkpoints import recognise, unwrap
 
 # %% ../nbs/06_models.ipynb #0ae85f66
 @dataclass(frozen=True)
@@ -648,56 +650,102 @@ _NEEDED = (
     "tokeniser.positions",
     "tokeniser.embed.1.weight",
     "head.1.weight",
-    "layers.0.compress.U",
+    "layers.0.norm_compress.weight",
 )
 
 
-def _official_heads(dim: int) -> int:
-    "K of the official size that has this width."
-    for size in SIZES.values():
-        if size["dim"] == dim:
-            return size["heads"]
+def _variant_of(system: str, theirs: Iterable[str], ours: Iterable[str]) -> str:
+    "The row of `VARIANTS` that a checkpoint of a system is of."
+    if system == "vit":
+        return "vit" if any(key.startswith("fc_norm.") for key in theirs) else "vit-class"
+    if system == "crate" and "layers.0.output.weight" not in ours:
+        return "crate-identity"
+    return system
+
+
+def _official_heads(variant: str, dim: int) -> int:
+    "K of the published size that has this width."
+    widths = {size["dim"]: size["heads"] for size in official_sizes(variant).values()}
+    if dim in widths:
+        return widths[dim]
     raise UserError(
-        f"a checkpoint of width {dim} is of no official size (384, 576, 768, 1024); "
+        f"a checkpoint of width {dim} is of no official size ({', '.join(map(str, widths))}); "
         "say how many heads it has, load_official(state, heads=...)"
     )
 
 
-def _architecture_of(state: Mapping[str, Tensor], heads: int | None, channels: int, **kw):
-    "The architecture that the shapes of a renamed state dict tell."
+def _check_needed(form: Format, state: Mapping[str, Tensor]):
+    "The tensors that tell the sizes are there, in the right number of dimensions."
     for name in _NEEDED:
         if name not in state:
-            raise UserError(f"not a checkpoint of the official CRATE: no tensor for {name!r}")
+            raise UserError(f"not a checkpoint of {form.system}: no tensor for {name!r}")
+    for name, dims in (("tokeniser.embed.1.weight", 2), ("tokeniser.positions", 3)):
+        if state[name].ndim != dims:
+            shape = tuple(state[name].shape)
+            raise UserError(
+                f"{name!r} of the checkpoint is {shape}; it must have {dims} dimensions"
+            )
+
+
+def _depth_of(state: Mapping[str, Tensor]) -> int:
+    "The number of layers; a `UserError` if their numbers have a gap."
+    numbers = {name.split(".")[1] for name in state if name.startswith("layers.")}
+    if numbers != {str(l) for l in range(len(numbers))}:
+        raise UserError(
+            f"the checkpoint has {len(numbers)} layers, and {max(numbers, key=len)!r} is one of "
+            "their numbers; layers must be numbered from 0 without gaps"
+        )
+    return len(numbers)
+
+# %% ../nbs/06_models.ipynb #6b0d0010
+def _architecture_of(
+    variant: str, state: Mapping[str, Tensor], heads: int | None, channels: int, **kw
+) -> Architecture:
+    "The architecture that the shapes of a renamed state dict tell."
     dim, patch_dim = state["tokeniser.embed.1.weight"].shape
-    patch = round((patch_dim / channels) ** 0.5)
-    side = round((state["tokeniser.positions"].shape[1] - 1) ** 0.5)
+    patch = math.isqrt(patch_dim // channels)
+    side = math.isqrt(state["tokeniser.positions"].shape[1] - 1)
     return Architecture(
-        variant="crate" if "layers.0.output.weight" in state else "crate-identity",
+        variant=variant,
         image_size=side * patch,
         patch_size=patch,
         channels=channels,
         num_classes=len(state["head.1.weight"]),
         dim=dim,
-        depth=1 + max(int(k.split(".")[1]) for k in state if k.startswith("layers.")),
-        heads=_official_heads(dim) if heads is None else heads,
+        depth=_depth_of(state),
+        heads=_official_heads(variant, dim) if heads is None else heads,
         **kw,
     )
 
 
-def load_official(
-    state: Mapping[str, Tensor],  # of the official code, plain or inside `state_dict` or `model`
-    heads: int | None = None,  # K, which no shape tells; None: that of the official size
-    channels: int = 3,  # of the images; the shapes tell only channels x patch_size^2
-    **kw,  # `eta`, `lam`, `dropout` as for `Architecture`
-) -> CRATE:  # `crate`, or `crate-identity` where there is no output matrix
-    "A `CRATE` with official weights; a `UserError` if a tensor is missing, unknown or misshapen."
-    ours = from_official(state)
-    model = CRATE(**asdict(_architecture_of(ours, heads, channels, **kw)))
-    absent = [name for name in model.state_dict() if name not in ours]
+def _check_complete(form: Format, system: str, model: nn.Module, state: Mapping[str, Tensor]):
+    absent = [name for name in model.state_dict() if name not in state]
     if absent:
         raise UserError(
-            "an incomplete checkpoint of the official CRATE: "
-            f"no tensor {official_key(absent[0])!r} (of {len(absent)})"
+            f"an incomplete checkpoint of {form.system}: "
+            f"no tensor {official_key(absent[0], system)!r} (of {len(absent)})"
         )
+
+# %% ../nbs/06_models.ipynb #6b0d0011
+def load_official(
+    state: Mapping[str, Tensor],  # of one of the systems, plain or inside `state_dict` or `model`
+    heads: int | None = None,  # K, which no shape tells; None: that of the published size
+    channels: int = 3,  # of the images; the shapes tell only channels x patch_size^2
+    **kw,  # `eta`, `lam`, `dropout` as for `Architecture`
+) -> nn.Module:  # a `Classifier`; of ToST and CRATE-MAE, a model of their own kind
+    "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
+    theirs = unwrap(state)
+    system = recognise(theirs)
+    form = FORMATS[system]
+    if form.loader:
+        return resolve(form.loader)(theirs, heads=heads, channels=channels, **kw)
+    ours = from_official(theirs, system)
+    _check_needed(form, ours)
+    variant = _variant_of(system, theirs, ours)
+    architecture = _architecture_of(variant, ours, heads, channels, **kw)
+    model = CRATE(**asdict(architecture))
+    _check_complete(form, system, model, ours)
     load_weights(model, ours)
+    if form.head_eps is not None:
+        model.head[0].eps = form.head_eps
     return model
