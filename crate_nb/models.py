@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'ChannelScale', 'Layer', 'layer_flops', 'layer_paths',
            'check_sizes', 'Architecture', 'patchify', 'LayerTokens', 'Tokeniser', 'init_truncated', 'init_vit',
-           'init_alpha', 'Classifier', 'model_flops', 'model_paths', 'make_model', 'CRATE', 'official_sizes',
-           'official_model', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large', 'count_parameters',
-           'predict_parameters', 'check_variant', 'load_official']
+           'init_alpha', 'LayeredClassifier', 'Classifier', 'model_flops', 'model_paths', 'classifiers', 'make_model',
+           'CRATE', 'official_sizes', 'official_model', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large',
+           'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
 
 # %% ../nbs/06_models.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -55,6 +55,7 @@ class Variant:
 # %% ../nbs/06_models.ipynb #83435c87
 _MLP = dict(sparsify="mlp", skip=True, norm_eps=1e-6)
 _VIT = dict(compress="attention", embed="linear", init="vit", color="#56b4e9", **_MLP)
+_TOST = dict(compress="tssa", scale=1.0, init="truncated", color="#fbafe4", **_MLP)
 
 # name -> variant; a new one is a new row. The colours are seaborn's colour-blind palette.
 VARIANTS: dict[str, Variant] = {
@@ -66,15 +67,9 @@ VARIANTS: dict[str, Variant] = {
     "crate-identity": Variant("identity", paper="CRATE-Identity", color="#949494", marker="X"),
     "vit": Variant("learned", pool="mean", paper="ViT", marker="p", **_VIT),
     "vit-class": Variant("learned", paper="ViT (class token)", marker="h", **_VIT),
-    "tost": Variant(
-        "learned",
-        compress="tssa",
-        scale=1.0,
-        init="truncated",
-        paper="ToST",
-        color="#fbafe4",
-        marker="<",
-        **_MLP,
+    "tost": Variant("learned", paper="ToST", marker="<", **_TOST),
+    "tost-vision": Variant(
+        "learned", model="tost-vision", paper="ToST (own stem)", marker="4", **_TOST
     ),
     "crate-alpha": Variant(
         "linear",
@@ -367,38 +362,33 @@ INITS: dict[str, Callable[["Classifier"], None]] = {
     "crate-alpha": init_alpha,
 }
 
-# %% ../nbs/06_models.ipynb #a675fc2f
-class Classifier(nn.Module):
-    "An image classifier whose layers are those of one variant."
+# %% ../nbs/06_models.ipynb #6b0d000f
+class LayeredClassifier(nn.Module):
+    "Tokens, layers and a head: what training, the probe and the pictures know of a classifier."
 
+    architecture: Architecture
     layers: Sequence[Layer]  # in an nn.ModuleList, which does not tell what it holds
+    head: nn.Sequential  # LayerNorm and a linear map
+    read: int | None = None  # how many of the last layer's tokens are read; None: all
 
-    def __init__(
+    def tokens(
         self,
-        architecture: Architecture,  # variant and sizes
-    ):
-        super().__init__()
-        a = self.architecture = architecture
-        self.tokeniser = Tokeniser(a)
-        self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
-        row = VARIANTS[a.variant]
-        self.head = nn.Sequential(
-            nn.LayerNorm(a.dim, row.norm_eps), nn.Linear(a.dim, a.num_classes)
-        )
-        self.read = 1 if row.pool == "class" else None  # how many of the last tokens are read
-        INITS[check_choice("initialisation", row.init, INITS)](self)
+        x: Tensor,  # images (B, C, H, W)
+    ) -> Tensor:  # Z^0 (B, N, d)
+        "What the first layer reads; a `UserError` if the images are of another shape."
+        raise NotImplementedError(f"{type(self).__name__} has no tokens(x); define it")
+
+    def pooled(
+        self,
+        z: Tensor,  # Z^L (B, N, d)
+    ) -> Tensor:  # (B, d)
+        "What the head reads of the last tokens."
+        raise NotImplementedError(f"{type(self).__name__} has no pooled(z); define it")
 
     @property
     def config(self) -> dict:  # `CRATE(**model.config)` is a model of the same kind
         "The fields of the architecture."
         return asdict(self.architecture)
-
-    def tokens(
-        self,
-        x: Tensor,  # images (B, C, H, W)
-    ) -> Tensor:  # Z^0 (B, N, d), the class token first
-        "What the first layer reads; a `UserError` if the images are of another shape."
-        return self.tokeniser(x)
 
     def layer_inputs(
         self,
@@ -417,13 +407,6 @@ class Classifier(nn.Module):
         "The last layer, for the tokens that are read, and the head."
         return self.head(self.pooled(self.layers[-1](z, self.read)))
 
-    def pooled(
-        self,
-        z: Tensor,  # Z^L (B, N, d)
-    ) -> Tensor:  # (B, d)
-        "What the head reads of the last tokens: the class token, or the mean of the patches."
-        return z[:, 0] if self.read else z[:, 1:].mean(1)
-
     def forward(
         self,
         x: Tensor,  # images (B, C, H, W)
@@ -437,6 +420,39 @@ class Classifier(nn.Module):
         for layer in self.layers[:-1]:
             z = layer(z)
         return self.classify(z)
+
+# %% ../nbs/06_models.ipynb #a675fc2f
+class Classifier(LayeredClassifier):
+    "An image classifier whose layers are those of one variant."
+
+    def __init__(
+        self,
+        architecture: Architecture,  # variant and sizes
+    ):
+        super().__init__()
+        a = self.architecture = architecture
+        self.tokeniser = Tokeniser(a)
+        self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
+        row = VARIANTS[a.variant]
+        self.head = nn.Sequential(
+            nn.LayerNorm(a.dim, row.norm_eps), nn.Linear(a.dim, a.num_classes)
+        )
+        self.read = 1 if row.pool == "class" else None  # how many of the last tokens are read
+        INITS[check_choice("initialisation", row.init, INITS)](self)
+
+    def tokens(
+        self,
+        x: Tensor,  # images (B, C, H, W)
+    ) -> Tensor:  # Z^0 (B, N, d), the class token first
+        "What the first layer reads; a `UserError` if the images are of another shape."
+        return self.tokeniser(x)
+
+    def pooled(
+        self,
+        z: Tensor,  # Z^L (B, N, d)
+    ) -> Tensor:  # (B, d)
+        "What the head reads of the last tokens: the class token, or the mean of the patches."
+        return z[:, 0] if self.read else z[:, 1:].mean(1)
 
 # %% ../nbs/06_models.ipynb #1405cd44
 def model_flops(
@@ -461,7 +477,15 @@ def model_paths(
 
 # %% ../nbs/06_models.ipynb #6291800c
 # name -> what builds a model from an `Architecture`, or its place; a variant names its row
-MODELS: dict[str, Callable[[Architecture], nn.Module] | str] = {"classifier": Classifier}
+MODELS: dict[str, Callable[[Architecture], nn.Module] | str] = {
+    "classifier": Classifier,
+    "tost-vision": "crate_nb.tost:TostVision",
+}
+
+
+def classifiers() -> list[str]:  # names
+    "The rows of `VARIANTS` that share the tokeniser and the head of `Classifier`."
+    return [name for name, row in VARIANTS.items() if row.model == "classifier"]
 
 # %% ../nbs/06_models.ipynb #f4cc7e03
 def make_model(
@@ -517,7 +541,7 @@ def official_sizes(
     variant: str,  # a row of `VARIANTS`
 ) -> dict[str, dict[str, int]]:  # name -> fields of `Architecture`
     "The published sizes of a member; those of CRATE for its variants and for rows that are added."
-    return _OTHER_SIZES.get(variant.removesuffix("-class"), SIZES)
+    return _OTHER_SIZES.get(variant.removesuffix("-class").removesuffix("-vision"), SIZES)
 
 # %% ../nbs/06_models.ipynb #6b0d000c
 def official_model(
@@ -690,10 +714,11 @@ def _check_needed(form: Format, state: Mapping[str, Tensor]):
 def _depth_of(state: Mapping[str, Tensor]) -> int:
     "The number of layers; a `UserError` if their numbers have a gap."
     numbers = {name.split(".")[1] for name in state if name.startswith("layers.")}
-    if numbers != {str(l) for l in range(len(numbers))}:
+    beyond = sorted(numbers - {str(l) for l in range(len(numbers))})
+    if beyond:
         raise UserError(
-            f"the checkpoint has {len(numbers)} layers, and {max(numbers, key=len)!r} is one of "
-            "their numbers; layers must be numbered from 0 without gaps"
+            f"the checkpoint has {len(numbers)} layers, and {beyond[0]!r} is one of their numbers; "
+            "layers must be numbered from 0 without gaps"
         )
     return len(numbers)
 
