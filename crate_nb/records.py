@@ -364,16 +364,17 @@ class Store(Locks):
         return _sha(repr(files).encode())[:16]
 
 # %% ../nbs/16_records.ipynb #2c2c07dd
-COMPARED = ("train_loss", "test_loss", "test_accuracy")  # final metrics by which runs are compared
+COMPARED = ("train_loss", "test_loss", "test_accuracy")  # metrics of a comparison, if recorded
 _KIND = ("epochs", "train_size", "stop_loss", "dataset")  # runs that share these are of one kind
 
 
 def _by_configuration(record: Record, records: Iterable[Record], metric: str) -> dict:
-    "The metric's values over seeds, by configuration, of the runs of a record's kind."
+    "The metric's values over seeds, by configuration, of the runs of a record's kind and task."
+    task = VARIANTS[record.config.variant].task
     groups: dict[RunConfig, list[float]] = defaultdict(list)
     for r in records:
         alike = all(getattr(r.config, k) == getattr(record.config, k) for k in _KIND)
-        if alike and r.id != record.id:
+        if alike and r.id != record.id and VARIANTS[r.config.variant].task == task:
             groups[r.config.but(seed=0)].append(r.final[metric])
     return groups
 
@@ -436,7 +437,8 @@ def compare_runs(
     What the record lacks, since it was written by older code, is not compared.
     """
     records = list(records)
-    table = pd.DataFrame([_compared(record, again, records, metric) for metric in COMPARED])
+    metrics = [metric for metric in COMPARED if metric in record.final]
+    table = pd.DataFrame([_compared(record, again, records, metric) for metric in metrics])
     if _is_same(record, again):
         return "the same", table
     if table.allowed.isna().any():
