@@ -12,7 +12,7 @@ __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'Cha
 # %% ../nbs/06_models.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import cast
+from typing import Any, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
@@ -53,9 +53,12 @@ class Variant:
         check_choice("pool", self.pool, ("class", "mean"))
 
 # %% ../nbs/06_models.ipynb #83435c87
-_MLP = dict(sparsify="mlp", skip=True, norm_eps=1e-6)
-_VIT = dict(compress="attention", embed="linear", init="vit", color="#56b4e9", **_MLP)
-_TOST = dict(compress="tssa", scale=1.0, init="truncated", color="#fbafe4", **_MLP)
+_MLP: dict[str, Any] = dict(sparsify="mlp", skip=True, norm_eps=1e-6)
+_VIT: dict[str, Any] = dict(
+    compress="attention", embed="linear", init="vit", color="#56b4e9", **_MLP
+)
+_TOST: dict[str, Any] = dict(compress="tssa", scale=1.0, init="truncated", color="#fbafe4", **_MLP)
+_ALPHA: dict[str, Any] = dict(norm_eps=1e-6, embed="linear", init="crate-alpha", color="#ca9161")
 
 # name -> variant; a new one is a new row. The colours are seaborn's colour-blind palette.
 VARIANTS: dict[str, Variant] = {
@@ -71,16 +74,19 @@ VARIANTS: dict[str, Variant] = {
     "tost-vision": Variant(
         "learned", model="tost-vision", paper="ToST (own stem)", marker="4", **_TOST
     ),
-    "crate-alpha": Variant(
+    "alpha-complete": Variant("linear", paper="CRATE, framed as alpha", marker="1", **_ALPHA),
+    "alpha-overcomplete": Variant(
         "linear",
-        sparsify="overcomplete-ista",
-        skip=True,
-        norm_eps=1e-6,
-        embed="linear",
-        init="crate-alpha",
-        paper="CRATE-alpha",
-        color="#ca9161",
-        marker=">",
+        sparsify="overcomplete-tied",
+        paper="+ overcomplete dictionary",
+        marker="2",
+        **_ALPHA,
+    ),
+    "alpha-decoupled": Variant(
+        "linear", sparsify="overcomplete-ista", paper="+ second dictionary", marker="3", **_ALPHA
+    ),
+    "crate-alpha": Variant(
+        "linear", sparsify="overcomplete-ista", skip=True, paper="CRATE-alpha", marker=">", **_ALPHA
     ),
 }
 
