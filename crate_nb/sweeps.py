@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 import pandas as pd, pydantic, torch
 from tqdm import tqdm
 from .core import UserError, check_choice, generator, home, pick_device, write_atomic
@@ -68,7 +69,16 @@ def plan(
     own = SCALES[scale]["seeds"]
     if experiment in GRIDS:
         rows, own = find_grid(experiment, scale).rows(), (0,)
-    return [base.but(seed=s, **row) for s in (own if seeds is None else seeds) for row in rows]
+    return [
+        base.but(seed=s, **_at_scale(row, base))
+        for s in (own if seeds is None else seeds)
+        for row in rows
+    ]
+
+
+def _at_scale(row: dict[str, Any], base: RunConfig) -> dict[str, Any]:
+    "The row of an experiment, with values that depend on the scale worked out."
+    return {name: value(base) if callable(value) else value for name, value in row.items()}
 
 # %% ../nbs/21_sweeps.ipynb #16a00007
 def _once(keys: Iterable[str], *where) -> list[RunConfig]:
