@@ -25,15 +25,18 @@ from .training import train
 from .measures import MEASURES, MEASURE_TOLERANCE, MeasureSettings, compare_measures
 from .measures import measure, train_and_measure
 from .sweeps import SlurmOptions, describe, duration, estimate_seconds, find_grid
-from .sweeps import grid_configs, is_complete, queue, records_of, submit_slurm, sweep_local
-from .sweeps import sweep_status, wait_for
+from .sweeps import grid_configs, is_complete, place_of, queue, records_of, submit_slurm
+from .sweeps import sweep_local, sweep_status, wait_for
 from .claims import verdicts
 from .figures import BENCHES, BenchParameters, NOTEBOOKS, PaperParameters, stamp
 from .report import write_report, write_reproducibility
 
 # %% ../nbs/26_cli.ipynb #c7a1f0de
 class _Group(click.Group):
-    "Options that take several values: `--only fig1 tab3` is `--only fig1 --only tab3`."
+    """Options that take several values: `--only fig1 tab3` is `--only fig1 --only tab3`.
+
+    A word without `=` is no value of `--set`: in `measure --set layernorm=removed ID` it is the id.
+    """
 
     several = ("--only", "--seeds", "--set")
 
@@ -43,7 +46,7 @@ class _Group(click.Group):
             if a.startswith("-"):
                 option = a if a in self.several else None
                 out.append(a)
-            elif option and out[-1] != option:
+            elif option and out[-1] != option and ("=" in a or option != "--set"):
                 out += [option, a]
             else:
                 out.append(a)
@@ -375,12 +378,13 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
 
 # %% ../nbs/26_cli.ipynb #1802d904
 def _setting(text: str) -> tuple[str, Any]:
-    "`key=value`, the value read as JSON where it is JSON."
+    "`key=value`, the value read as JSON where it is JSON, or as Python's None, True or False."
     key, eq, value = text.partition("=")
     if not eq:
         raise UserError(f"--set {text!r}: write it as name=value, such as --set lr=0.001")
+    words = {"None": None, "True": True, "False": False}  # as the help and Python write them
     try:
-        return key, json.loads(value)
+        return key, words[value] if value in words else json.loads(value)
     except ValueError:
         return key, value
 
@@ -413,11 +417,11 @@ def _settings(text: str):
 @click.option("--force", is_flag=True, help="Train it even if there is a record.")
 def train_command(scale, settings, dataset, device, threads, force):
     "One run of a scale's configuration, with some fields changed."
-    p = PaperParameters(scale=scale, dataset=dataset, device=device)
-    config = scale_config(scale, p.label, **_changes(settings))
-    record = train(config, p.place(threads=threads), force)
+    label, place = place_of(scale, dataset, device, threads=threads)
+    record = train(scale_config(scale, label, **_changes(settings)), place, force)
     path = os.path.relpath(Store(scale).path(record.id))
-    click.echo(json.dumps(dict(id=record.id, **record.final, record=path), indent=1))
+    shown = {k: v for k, v in record.final.items() if k != "test_hits"}  # one digit for 4 images
+    click.echo(json.dumps(dict(id=record.id, **shown, record=path), indent=1))
 
 # %% ../nbs/26_cli.ipynb #8dcd8020
 @cli.group("runs", cls=click.Group)
@@ -435,7 +439,8 @@ def runs_list(scale):
         return click.echo(f"no records of scale {scale}")
     order = ["dataset", "variant", "training", "seed"]
     columns = ["id", *order, "epochs", "test_accuracy", "seconds", "utc"]
-    table = rows[columns].round({"test_accuracy": 2}).sort_values(order)
+    there = [column for column in columns if column in rows]  # a task may have no accuracy
+    table = rows[there].round({"test_accuracy": 2}).sort_values(order)
     click.echo(table.to_string(index=False))
 
 # %% ../nbs/26_cli.ipynb #c1100019
@@ -458,7 +463,8 @@ def _record(id: str, scale: str) -> Record:
 def runs_show(id, scale):
     "One record: configuration, provenance, history and final metrics."
     record = _record(id, scale)
-    click.echo(json.dumps(record.model_dump(mode="json", exclude={"probe", "history"}), indent=1))
+    hidden = {"probe": True, "history": True, "final": {"test_hits"}}
+    click.echo(json.dumps(record.model_dump(mode="json", exclude=hidden), indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 
 # %% ../nbs/26_cli.ipynb #c110001c
@@ -474,14 +480,14 @@ _CIRCUMSTANCES = (  # of the provenance: what may change the result of a run
 )
 
 
-def _train_again(record: Record, p: PaperParameters, measured: bool = False) -> Record:
+def _train_again(record: Record, place: Place, measured: bool = False) -> Record:
     "The run of a record, trained again apart from it; compiled if it was, and if this can be done."
     was_compiled = bool(record.provenance.get("compiled"))
-    compiled = was_compiled and pick_device(p.device).type == "cpu" and can_compile()
+    compiled = was_compiled and pick_device(place.device).type == "cpu" and can_compile()
     threads = record.provenance["threads"]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "data" / "runs"
-        place = p.place(threads=threads, root=root, compiled=compiled)
+        place = place.but(threads=threads, root=root, compiled=compiled)
         return (train_and_measure if measured else train)(record.config, place)
 
 
@@ -558,11 +564,11 @@ def runs_check(id, scale, dataset, device, measured):
     The command says whether the two are the same: history, probes and final metrics; with
     --measures, the complexity measures, too.
     """
-    p = PaperParameters(scale=scale, dataset=dataset, device=device)
+    _, place = place_of(scale, dataset, device)
     record = _record(id, scale)
     if measured and not record.measures:
         raise UserError(f"record {record.id} has no measures; check it without --measures")
-    again = _train_again(record, p, measured)
+    again = _train_again(record, place, measured)
     verdict = _say_runs(record, again, scale)
     if measured:
         _say_measures(record, again, is_same_run=verdict == "the same")
@@ -713,15 +719,15 @@ def sweep_command(grid, scale, dataset, engine, measured, device, workers, detac
     """
     _check_engine(engine)
     here = device if engine == "local" else "auto"  # a cluster's front end may have no GPU
-    p = PaperParameters(scale=scale, dataset=dataset, device=here)
+    _, place = place_of(scale, dataset, here, workers=workers)
     configs = grid_configs(find_grid(grid, scale), scale, dataset)
     if status:
         return click.echo(describe(sweep_status(configs, scale, measured)))
     if engine == "local":
-        sweep_local(configs, p.place(workers=workers), measured)
+        sweep_local(configs, place, measured)
     else:
         options = SlurmOptions(**asked)
-        sent = submit_slurm(configs, p.place(device=device), measured, options)
+        sent = submit_slurm(configs, place.but(device=device), measured, options)
         if detach:
             return click.echo(_submitted(sent))
         wait_for(configs, scale, measured)
@@ -756,9 +762,9 @@ def _measure_note(found: Mapping, stored: bool) -> str:
 @_settings(f"One of {', '.join(MeasureSettings.model_fields)}; the result is shown, not stored.")
 def measure_command(id, scale, dataset, device, settings):
     "The complexity measures of the record ID, computed from its weights and stored in it."
-    p = PaperParameters(scale=scale, dataset=dataset, device=device)
+    _, place = place_of(scale, dataset, device)
     settings = MeasureSettings(**dict(map(_setting, settings)))
-    record = measure(_record(id, scale), p.place(), settings)
+    record = measure(_record(id, scale), place, settings)
     click.echo(_measure_table(record.measures["values"]))
     click.echo(_measure_note(record.measures, stored=settings == MeasureSettings()))
 

@@ -29,7 +29,7 @@ from .data import normalise
 from .augment import resize
 from .runs import Positive, RunConfig, Strict
 from .records import Record
-from .engine import Place, as_place
+from .engine import Place, as_place, cpu_threads
 from .training import Paused, build_model, check_same_images, data_for, train, trained_model
 
 # %% ../nbs/19_measures.ipynb #ad0a555b
@@ -730,7 +730,7 @@ def measure(
     "The record with its measures, computed from the weights; a `UserError` as for `subject_of`."
     start, place = time.monotonic(), as_place(place, **options)
     store = place.store(record.config)
-    with store.lock(record.id):
+    with store.lock(record.id), cpu_threads(place.threads):
         found = measures_of(subject_of(record, place, settings))
     seconds = time.monotonic() - start
     if settings != MeasureSettings():

@@ -23,7 +23,9 @@ def one_line(
 ) -> str:
     "The first problem of a validation error as one line: where, what is wrong, what was given."
     problem = e.errors()[0]
-    where = ".".join(map(str, problem["loc"]))
+    # Below a field that may be of several types, pydantic names the type, such as constrained-int.
+    parts = itertools.takewhile(lambda part: str(part).replace("_", "a").isalnum(), problem["loc"])
+    where = ".".join(map(str, parts))
     message = problem["msg"].removeprefix("Value error, ")
     if not where:  # two fields that do not fit: the message names them
         return message
