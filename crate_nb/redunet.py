@@ -32,11 +32,14 @@ class RateReduction(NamedTuple):
 
 # %% ../nbs/12_redunet.ipynb #12ed000b
 def _labelled_rate(z: Tensor, y: Tensor, eps: float) -> Tensor:
-    "R^c of hard labels, class by class."
+    "R^c of hard labels."
     m, d = z.shape
-    sizes = torch.unique(y, return_counts=True)[1].tolist()
-    classes = z[torch.argsort(y, stable=True)].split(sizes)
-    return sum(len(c) / m * half_logdet_gram(c, d / (len(c) * eps**2)) for c in classes)
+    counts = torch.unique(y, return_counts=True)[1]
+    parts = z[torch.argsort(y, stable=True)].split(counts.tolist())
+    classes = nn.utils.rnn.pad_sequence(parts, batch_first=True)  # (K, largest m_j, d)
+    sizes = counts.to(z.dtype)
+    scale = (d / (sizes * eps**2)).sqrt()
+    return sizes / m @ half_logdet_gram(scale[:, None, None] * classes, 1.0)
 
 
 def _soft_rate(z: Tensor, memberships: Tensor, eps: float) -> Tensor:
@@ -74,10 +77,10 @@ def class_rate(
     """
     _check_memberships(z, y)
     eps = check_eps(eps)
-    if y.ndim == 1:
-        return _labelled_rate(z, y, eps)
     with full_precision(z.device):
         z = z.to(torch.promote_types(z.dtype, torch.float32))
+        if y.ndim == 1:
+            return _labelled_rate(z, y, eps)
         return _soft_rate(z, y.to(z.dtype), eps)
 
 # %% ../nbs/12_redunet.ipynb #12ed000d
@@ -262,7 +265,7 @@ def _coded(net: "ReduNet", y: np.ndarray) -> Tensor:
     return torch.tensor(np.searchsorted(net.classes_, y), device=pick_device(net.device))
 
 
-class _Network:
+class _Vectors:
     "How samples enter a ReduNet of vectors, go through it and leave it."
 
     @property
@@ -271,6 +274,19 @@ class _Network:
 
     def _read(self, X, y="no_validation", reset: bool = False):
         return _checked(self, X, y, reset=reset)
+
+    def _enter(self, X: np.ndarray) -> Tensor:
+        "Rows of unit length (1, m, d)."
+        z = torch.tensor(X, dtype=getattr(torch, self.dtype), device=pick_device(self.device))
+        return _unit(z[None])
+
+    def _leave(self, z: Tensor) -> np.ndarray:
+        return z[0].cpu().numpy()
+
+    def _last(self, X) -> tuple[Tensor, Tensor]:
+        "Features behind the last layer, and its estimates."
+        _check_fitted(self)
+        return deque(_states(self._enter(self._read(X)), self), maxlen=1)[0]
 
     def _enter(self, X: np.ndarray) -> Tensor:
         "Rows of unit length (1, m, d)."
@@ -301,6 +317,19 @@ class _Network:
         self._sums, self.layers_, rates = grown
         self.history_ = _table(rates)
         return self
+
+
+class _Network(_Vectors):
+    "How a ReduNet is built, and what can be read off its layers."
+
+    def staged_predict(
+        self,
+        X,  # samples (m, d)
+    ) -> Iterator[np.ndarray]:  # of labels (m)
+        "What the network would predict if it ended at its first layer, its second, and so on."
+        _check_fitted(self)
+        for _, pi in _states(self._enter(self._read(X)), self):
+            yield self.classes_[pi.argmax(1).cpu().numpy()]
 
     def rates(
         self,
@@ -379,7 +408,7 @@ class ReduNet(
         chosen = self.predict_proba(X).argmax(1)
         return self.classes_[chosen]
 
-# %% ../nbs/12_redunet.ipynb #12ed0044
+# %% ../nbs/12_redunet.ipynb #12ed0046
 class ShiftInvariantReduNet(ReduNet):
     "A ReduNet for signals (m, C, T) whose class does not depend on cyclic shifts in time."
 
