@@ -212,6 +212,11 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="How the regulariser works (beyond the paper)",
         short="The regulariser",
     ),
+    "redunet": Result(
+        notebook="redunet",
+        title="ReduNet, and rate reduction as a loss (survey, section 5)",
+        short="Rate reduction",
+    ),
 }
 
 NOTEBOOKS: dict[str, str] = {  # what `--only` calls a result -> its notebook in nbs/paper
