@@ -28,7 +28,7 @@ def weights_digest(
     return tensor_digest(*(state[name] for name in sorted(state)))
 
 # %% ../nbs/12_weights.ipynb #a1c00008
-FORMAT = "1"  # of our files; raised when their layout changes
+FORMAT = 1  # of our files; raised when their layout changes
 
 
 def pack_weights(
@@ -37,9 +37,9 @@ def pack_weights(
 ) -> bytes:  # of one safetensors file
     "A model's tensors together with its architecture and their digest."
     state = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
-    about = about | dict(architecture=asdict(model.architecture), digest=weights_digest(state))
-    metadata = {name: json.dumps(value, ensure_ascii=False) for name, value in about.items()}
-    return save(state, metadata=metadata | {"crate_nb": FORMAT})
+    own = dict(architecture=asdict(model.architecture), digest=weights_digest(state))
+    about = dict(format=FORMAT) | own | about
+    return save(state, metadata={"crate_nb": json.dumps(about, ensure_ascii=False)})
 
 # %% ../nbs/12_weights.ipynb #a1c0000a
 @dataclass(frozen=True)
@@ -135,28 +135,25 @@ def _state_of(loaded: Any, path: Path) -> dict[str, Tensor]:
     return state
 
 # %% ../nbs/12_weights.ipynb #a1c00010
-def _values(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
-    "The metadata of a file of ours, decoded."
-    if metadata["crate_nb"] != FORMAT:
-        raise UserError(
-            f"{path} has format {metadata['crate_nb']}, this version of crate_nb reads {FORMAT}; "
-            "upgrade crate_nb"
-        )
+def _values(text: str, path: Path) -> dict[str, Any]:
+    "What a file of ours says of itself."
     try:
-        about = {name: json.loads(v) for name, v in metadata.items() if name != "crate_nb"}
+        about = json.loads(text)
+        if about.pop("format") > FORMAT:
+            raise UserError(f"its format is newer than this crate_nb reads ({FORMAT}); upgrade it")
         return about | dict(architecture=Architecture(**about["architecture"]))
     except UserError as e:
         raise UserError(f"{path}: {e}") from None
-    except (ValueError, TypeError, KeyError) as e:
+    except (ValueError, TypeError, KeyError, AttributeError) as e:
         raise UserError(
             f"{path} says of its model what can't be read ({type(e).__name__}: {e}); "
             "it is damaged, or from a newer crate_nb"
         ) from e
 
 
-def _own(path: Path, name: str, state: dict[str, Tensor], metadata: dict[str, str]) -> Weights:
+def _own(path: Path, name: str, state: dict[str, Tensor], text: str) -> Weights:
     "A file of ours."
-    about = _values(metadata, path)
+    about = _values(text, path)
     if about.pop("digest", None) != weights_digest(state):
         raise UserError(
             f"{path} is damaged (its tensors are not those that were written); copy it again"
@@ -192,7 +189,7 @@ def read_weights(
         loaded = _read_pickle(file)
     state = _state_of(loaded, file)
     if "crate_nb" in metadata:
-        return _own(file, path.name, state, metadata)
+        return _own(file, path.name, state, metadata["crate_nb"])
     if any(name.startswith("layers.") for name in state):
         raise UserError(
             f"{file} does not say what model its tensors belong to; "
