@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['OF_THE_PAPER', 'DEFAULT_NOTEBOOKS', 'PARTLY', 'MORE_DATA', 'cli', 'main', 'run_notebook', 'dry_run', 'reproduce',
            'reproduce_command', 'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command',
-           'report_command', 'data_command', 'sweep_command', 'measure_command', 'bench_command']
+           'report_command', 'data_command', 'sweep_command', 'measure_command', 'export_command', 'predict_command',
+           'bench_command']
 
 # %% ../nbs/26_cli.ipynb #b71d5026
 import json, os, sys, tempfile, time
@@ -28,12 +29,13 @@ from .sweeps import sweep_status, wait_for
 from .claims import verdicts
 from .figures import BENCHES, BenchParameters, NOTEBOOKS, PaperParameters, stamp
 from .report import write_report, write_reproducibility
+from .pretrained import export, from_pretrained, from_record, predict
 
 # %% ../nbs/26_cli.ipynb #c7a1f0de
 class _Group(click.Group):
     "Options that take several values: `--only fig1 tab3` is `--only fig1 --only tab3`."
 
-    several = ("--only", "--seeds", "--set")
+    several = ("--only", "--seeds", "--set", "--classes")
 
     def resolve_command(self, ctx, args):
         out, option = [], None
@@ -720,6 +722,49 @@ def measure_command(id, scale, dataset, device, settings):
     record = measure(_record(id, scale), p.place(), settings)
     click.echo(_measure_table(record.measures["values"]))
     click.echo(_measure_note(record.measures, stored=settings == MeasureSettings()))
+
+# %% ../nbs/26_cli.ipynb #c3e00002
+@cli.command("export")
+@click.argument("id")
+@click.argument("folder", type=click.Path(path_type=Path))
+@_scale
+@click.option(
+    "--classes",
+    multiple=True,
+    help="Names, in the order of the labels.  [default: those of a known data set, or numbers]",
+)
+def export_command(id, folder, scale, classes):
+    """The trained model of the record ID as FOLDER: weights, configuration, model card.
+
+    FOLDER is new or empty. crate-nb predict and crate-nb train --init take it.
+    """
+    out = export(_record(id, scale), folder, scale, classes or None)
+    click.echo(f"model: {os.path.relpath(out)}")
+
+# %% ../nbs/26_cli.ipynb #c3e00004
+def _model(name: str, scale: str):
+    "An exported model, or that of the record whose id starts with `name`."
+    if Path(name).expanduser().exists():
+        return from_pretrained(name)
+    if name and set(name) <= set("0123456789abcdef"):
+        return from_record(_record(name, scale), scale)
+    raise UserError(f"no exported model {name}; give a folder of crate-nb export, or a record's id")
+
+
+@cli.command("predict")
+@click.argument("model")
+@click.argument("images", nargs=-1, required=True)
+@_scale
+@click.option("--top", type=click.IntRange(1), default=1, help="Classes shown for each image.")
+@_device
+def predict_command(model, images, scale, top, device):
+    """The most probable classes of IMAGES: image files, or folders of them.
+
+    MODEL is an exported folder, or the id of a record that was trained here (then --scale counts).
+    """
+    device = pick_device(device)
+    table = predict(_model(model, scale).to(device), *images, top=top)
+    click.echo(table.round({"probability": 4}).to_string(index=False))
 
 # %% ../nbs/26_cli.ipynb #00219e8e
 @cli.command("bench")
