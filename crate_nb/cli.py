@@ -21,7 +21,7 @@ from .data import ARCHIVES, NAMES, find_archive, load_data
 from .runs import EXPERIMENTS, RunConfig, SCALES, scale_config
 from .records import Record, Store, compare_runs, training_name
 from .engine import Place, can_compile
-from .training import train
+from .training import start_from, train
 from .measures import MEASURES, MeasureSettings, measure
 from .sweeps import SlurmOptions, describe, duration, estimate_seconds, find_grid
 from .sweeps import grid_configs, is_complete, queue, records_of, submit_slurm, sweep_local
@@ -91,6 +91,11 @@ _SCALES = ", ".join(s for s in SCALES if s != "smoke")
 _DATASETS = f"{', '.join(NAMES)}, or a folder with train*.parquet and test*.parquet."
 _scale = click.option("--scale", default="quick", help=f"One of {_SCALES}.")
 _dataset = click.option("--dataset", help=f"{_DATASETS}  [default: that of the scale]")
+_init = click.option(
+    "--init",
+    metavar="FILE",
+    help="The weights that the run started from, if it started from a file.",
+)
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
 
 # %% ../nbs/26_cli.ipynb #c1100006
@@ -388,7 +393,7 @@ def _setting(text: str) -> tuple[str, object]:
 def _changes(settings: Sequence[str]) -> dict[str, object]:
     "The fields of a configuration that `--set` names; those with an option are refused."
     changes = dict(map(_setting, settings))
-    clash = {"dataset", "scale"} & changes.keys()
+    clash = {"dataset", "scale", "init"} & changes.keys()
     if clash:
         raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
     return changes
@@ -410,12 +415,20 @@ def _settings(text: str):
     default=1,
     help="Threads of the CPU; records are equal bit for bit for one number of threads.",
 )
+@click.option(
+    "--init",
+    metavar="FILE",
+    help="Weights to start from: an exported folder or its file, or an official checkpoint. "
+    "The head is drawn anew, positions are resized, all else must fit.",
+)
 @click.option("--force", is_flag=True, help="Train it even if there is a record.")
-def train_command(scale, settings, dataset, device, threads, force):
+def train_command(scale, settings, dataset, device, threads, init, force):
     "One run of a scale's configuration, with some fields changed."
     p = PaperParameters(scale=scale, dataset=dataset, device=device)
     config = scale_config(scale, p.label, **_changes(settings))
-    record = train(config, p.place(threads=threads), force)
+    if init:
+        config = start_from(config, init)
+    record = train(config, p.place(threads=threads, init=init), force)
     path = os.path.relpath(Store(scale).path(record.id))
     click.echo(json.dumps(dict(id=record.id, **record.final, record=path), indent=1))
 
@@ -474,14 +487,15 @@ _CIRCUMSTANCES = (  # of the provenance: what may change the result of a run
 )
 
 
-def _train_again(record: Record, p: PaperParameters) -> Record:
+def _train_again(record: Record, p: PaperParameters, init: str | None) -> Record:
     "The run of a record, trained again apart from it; compiled if it was, and if this can be done."
     was_compiled = bool(record.provenance.get("compiled"))
     compiled = was_compiled and pick_device(p.device).type == "cpu" and can_compile()
     threads = record.provenance["threads"]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "data" / "runs"
-        return train(record.config, p.place(threads=threads, root=root, compiled=compiled))
+        place = p.place(threads=threads, root=root, compiled=compiled, init=init)
+        return train(record.config, place)
 
 
 def _other_circumstances(record: Record, again: Record) -> str:
@@ -513,14 +527,15 @@ def _explain(id: str, verdict: str, freedom: int, other: str) -> str:
 @_scale
 @_dataset
 @_device
-def runs_check(id, scale, dataset, device):
+@_init
+def runs_check(id, scale, dataset, device, init):
     """Train the run of the record ID again, apart from it.
 
     The command says whether the two are the same.
     """
     p = PaperParameters(scale=scale, dataset=dataset, device=device)
     record = _record(id, scale)
-    again = _train_again(record, p)
+    again = _train_again(record, p, init)
     verdict, table = compare_runs(record, again, Store(scale))
     other = _other_circumstances(record, again)
     if verdict == "the same":
@@ -714,12 +729,13 @@ def _measure_note(found: Mapping, stored: bool) -> str:
 @_scale
 @_dataset
 @_device
+@_init
 @_settings(f"One of {', '.join(MeasureSettings.model_fields)}; the result is shown, not stored.")
-def measure_command(id, scale, dataset, device, settings):
+def measure_command(id, scale, dataset, device, init, settings):
     "The complexity measures of the record ID, computed from its weights and stored in it."
     p = PaperParameters(scale=scale, dataset=dataset, device=device)
     settings = MeasureSettings(**dict(map(_setting, settings)))
-    record = measure(_record(id, scale), p.place(), settings)
+    record = measure(_record(id, scale), p.place(init=init), settings)
     click.echo(_measure_table(record.measures["values"]))
     click.echo(_measure_note(record.measures, stored=settings == MeasureSettings()))
 

@@ -7,7 +7,7 @@ __all__ = ['FORMAT', 'FREE', 'weights_digest', 'pack_weights', 'Weights', 'read_
            'fit_weights']
 
 # %% ../nbs/12_weights.ipynb #a1c00004
-import json, math, re
+import json, math, re, warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -91,7 +91,10 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _read_pickle(path: Path) -> Any:
     "What `torch.save` wrote, as long as it is tensors in plain containers."
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # of unusual pickles: what counts is said below
+            return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as e:
         named = re.search(r"GLOBAL (\S+)", str(e))
         why = f"it asks for {named[1]}" if named else type(e).__name__
