@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['BEYOND', 'OF_THE_PAPER', 'DEFAULT_NOTEBOOKS', 'PARTLY', 'MORE_DATA', 'cli', 'main', 'run_notebook', 'dry_run',
            'reproduce', 'reproduce_command', 'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check',
-           'claims_command', 'report_command', 'data_command', 'sweep_command', 'measure_command', 'bench_command']
+           'claims_command', 'report_command', 'data_command', 'sweep_command', 'measure_command', 'export_command',
+           'predict_command', 'bench_command']
 
 # %% ../nbs/26_cli.ipynb #b71d5026
 import json, os, sys, tempfile, time
@@ -21,7 +22,7 @@ from .data import ARCHIVES, NAMES, find_archive, load_data
 from .runs import EXPERIMENTS, RunConfig, SCALES, scale_config
 from .records import Record, Store, compare_runs, read_record, training_name
 from .engine import Place, can_compile
-from .training import train
+from .training import start_from, train
 from .measures import MEASURES, MEASURE_TOLERANCE, MeasureSettings, compare_measures
 from .measures import measure, train_and_measure
 from .sweeps import SlurmOptions, describe, duration, estimate_seconds, find_grid
@@ -30,6 +31,7 @@ from .sweeps import sweep_local, sweep_status, wait_for
 from .claims import verdicts
 from .figures import BENCHES, BenchParameters, NOTEBOOKS, PaperParameters, stamp
 from .report import write_report, write_reproducibility
+from .pretrained import export, from_pretrained, from_record, predict
 
 # %% ../nbs/26_cli.ipynb #c7a1f0de
 class _Group(click.Group):
@@ -38,7 +40,7 @@ class _Group(click.Group):
     A word without `=` is no value of `--set`: in `measure --set layernorm=removed ID` it is the id.
     """
 
-    several = ("--only", "--seeds", "--set")
+    several = ("--only", "--seeds", "--set", "--classes")
 
     def resolve_command(self, ctx, args):
         out, option = [], None
@@ -94,6 +96,11 @@ _SCALES = ", ".join(s for s in SCALES if s != "smoke")
 _DATASETS = f"{', '.join(NAMES)}, or a folder with train*.parquet and test*.parquet."
 _scale = click.option("--scale", default="quick", help=f"One of {_SCALES}.")
 _dataset = click.option("--dataset", help=f"{_DATASETS}  [default: that of the scale]")
+_init = click.option(
+    "--init",
+    metavar="FILE",
+    help="The weights that the run started from, if it started from a file.",
+)
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
 
 # %% ../nbs/26_cli.ipynb #c1100006
@@ -393,7 +400,7 @@ def _setting(text: str) -> tuple[str, Any]:
 def _changes(settings: Sequence[str]) -> dict[str, Any]:
     "The fields of a configuration that `--set` names; those with an option are refused."
     changes = dict(map(_setting, settings))
-    clash = {"dataset", "scale"} & changes.keys()
+    clash = {"dataset", "scale", "init"} & changes.keys()
     if clash:
         raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
     return changes
@@ -415,11 +422,20 @@ def _settings(text: str):
     default=1,
     help="Threads of the CPU; records are equal bit for bit for one number of threads.",
 )
+@click.option(
+    "--init",
+    metavar="FILE",
+    help="Weights to start from: an exported folder or its file, or an official checkpoint. "
+    "The head is drawn anew, positions are resized, all else must fit.",
+)
 @click.option("--force", is_flag=True, help="Train it even if there is a record.")
-def train_command(scale, settings, dataset, device, threads, force):
+def train_command(scale, settings, dataset, device, threads, init, force):
     "One run of a scale's configuration, with some fields changed."
-    label, place = place_of(scale, dataset, device, threads=threads)
-    record = train(scale_config(scale, label, **_changes(settings)), place, force)
+    label, place = place_of(scale, dataset, device, threads=threads, init=init)
+    config = scale_config(scale, label, **_changes(settings))
+    if init:
+        config = start_from(config, init)
+    record = train(config, place, force)
     path = os.path.relpath(Store(scale).path(record.id))
     shown = {k: v for k, v in record.final.items() if k != "test_hits"}  # one digit for 4 images
     click.echo(json.dumps(dict(id=record.id, **shown, record=path), indent=1))
@@ -553,19 +569,20 @@ def _say_measures(record: Record, again: Record, is_same_run: bool):
 @_scale
 @_dataset
 @_device
+@_init
 @click.option(
     "--measures",
     "measured",
     is_flag=True,
     help="Measure the model, too, and compare its complexity measures.",
 )
-def runs_check(id, scale, dataset, device, measured):
+def runs_check(id, scale, dataset, device, init, measured):
     """Train the run of the record ID again, apart from it.
 
     The command says whether the two are the same: history, probes and final metrics; with
     --measures, the complexity measures, too.
     """
-    _, place = place_of(scale, dataset, device)
+    _, place = place_of(scale, dataset, device, init=init)
     record = _record(id, scale)
     if measured and not record.measures:
         raise UserError(f"record {record.id} has no measures; check it without --measures")
@@ -760,14 +777,58 @@ def _measure_note(found: Mapping, stored: bool) -> str:
 @_scale
 @_dataset
 @_device
+@_init
 @_settings(f"One of {', '.join(MeasureSettings.model_fields)}; the result is shown, not stored.")
-def measure_command(id, scale, dataset, device, settings):
+def measure_command(id, scale, dataset, device, init, settings):
     "The complexity measures of the record ID, computed from its weights and stored in it."
-    _, place = place_of(scale, dataset, device)
+    _, place = place_of(scale, dataset, device, init=init)
     settings = MeasureSettings(**dict(map(_setting, settings)))
     record = measure(_record(id, scale), place, settings)
     click.echo(_measure_table(record.measures["values"]))
     click.echo(_measure_note(record.measures, stored=settings == MeasureSettings()))
+
+# %% ../nbs/26_cli.ipynb #c3e00002
+@cli.command("export")
+@click.argument("id")
+@click.argument("folder", type=click.Path(path_type=Path))
+@_scale
+@click.option(
+    "--classes",
+    multiple=True,
+    help="Names, in the order of the labels.  [default: those of a known data set, or numbers]",
+)
+def export_command(id, folder, scale, classes):
+    """The trained model of the record ID as FOLDER: weights, configuration, model card.
+
+    FOLDER is new or empty. crate-nb predict and crate-nb train --init take it.
+    """
+    out = export(_record(id, scale), folder, scale, classes or None)
+    click.echo(f"model: {os.path.relpath(out)}")
+
+# %% ../nbs/26_cli.ipynb #c3e00004
+def _model(name: str, scale: str):
+    "An exported model, or that of the record whose id starts with `name`."
+    if Path(name).expanduser().exists():
+        return from_pretrained(name)
+    if name and set(name) <= set("0123456789abcdef"):
+        return from_record(_record(name, scale), scale)
+    raise UserError(f"no exported model {name}; give a folder of crate-nb export, or a record's id")
+
+
+@cli.command("predict")
+@click.argument("model")
+@click.argument("images", nargs=-1, required=True)
+@_scale
+@click.option("--top", type=click.IntRange(1), default=1, help="Classes shown for each image.")
+@_device
+def predict_command(model, images, scale, top, device):
+    """The most probable classes of IMAGES: image files, or folders of them.
+
+    MODEL is an exported folder, or the id of a record that was trained here (then --scale counts).
+    """
+    device = pick_device(device)
+    table = predict(_model(model, scale).to(device), *images, top=top)
+    click.echo(table.round({"probability": 4}).to_string(index=False))
 
 # %% ../nbs/26_cli.ipynb #00219e8e
 @cli.command("bench")

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['ARCHIVES', 'CLASSES', 'TREES', 'NAMES', 'STATISTICS', 'ImageData', 'load_digits', 'Archive', 'find_archive',
-           'fetch_archive', 'read_archive', 'read_parquet', 'parquet_files', 'read_folder', 'ImageTree', 'tree_order',
-           'tree_files', 'check_tree', 'find_tree', 'fetch_tree', 'dataset_name', 'load_data', 'normalise',
-           'dataset_sizes', 'dataset_shape']
+           'fetch_archive', 'read_archive', 'read_parquet', 'parquet_files', 'read_image', 'read_folder', 'ImageTree',
+           'tree_order', 'tree_files', 'check_tree', 'find_tree', 'fetch_tree', 'dataset_name', 'load_data',
+           'normalise', 'dataset_sizes', 'dataset_shape']
 
 # %% ../nbs/13_data.ipynb #ce1e8ed7
 import hashlib, io, itertools, os, random, re, tarfile, warnings, zlib
@@ -411,6 +411,30 @@ def _same_size(images: list[np.ndarray], where: Path, size: int | None) -> list[
         f"{narrow} to {wide} wide; choose the size they are resized to: "
         "load_data(..., size=...), crate-nb data --size, or image_size in a run"
     )
+
+# %% ../nbs/13_data.ipynb #a1c10002
+def read_image(
+    path: Path,  # a PNG, JPEG or other file that Pillow reads
+    channels: int = 3,  # 3: RGB; 1: grey
+    fit: int | None = None,  # pixels a side, to which an image that is not square is fitted
+) -> Tensor:  # uint8 (channels, H, W)
+    "One image file; a `UserError` if it is no image, damaged, or of more than 8 bits a channel."
+    from PIL import Image
+
+    try:
+        colour = _decode(path.read_bytes())
+    except UserError as e:
+        raise UserError(f"{path} can't be used: {e}") from None
+    except Exception as e:
+        raise UserError(
+            f"{path} is no image that can be read ({type(e).__name__}); give PNG or JPEG files"
+        ) from e
+    if fit and colour.shape[1] != colour.shape[2]:
+        colour = _fit(colour, fit)
+    if channels == 3:
+        return torch.from_numpy(colour.copy())
+    grey = Image.fromarray(colour.transpose(1, 2, 0)).convert("L")
+    return torch.from_numpy(np.asarray(grey)[None].copy())
 
 # %% ../nbs/13_data.ipynb #da7a5026
 def _read_split(files: list[Path]) -> tuple[list[np.ndarray], list[int]]:

@@ -37,6 +37,7 @@ class Place:
     checkpoint_seconds: float = 20.0  # at most this much work is lost; 0: save each step
     progress: bool = True  # show bars
     root: Path | None = None  # where records go, instead of `data/runs`
+    init: str | Path | None = None  # the weights that a run starts from, if its configuration does
 
     def but(
         self,

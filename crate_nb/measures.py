@@ -30,7 +30,8 @@ from .augment import resize
 from .runs import Positive, RunConfig, Strict
 from .records import Record
 from .engine import Place, as_place, cpu_threads
-from .training import Paused, build_model, check_same_images, data_for, train, trained_model
+from .training import Paused, check_same_images, data_for, find_start, start_model, train
+from .training import trained_model
 
 # %% ../nbs/19_measures.ipynb #ad0a555b
 def weight_matrices(
@@ -686,7 +687,8 @@ def subject_of(
     images, device = data_for(config, place.data), pick_device(place.device)
     check_same_images(place.store(config), images, config)
     model = trained_model(record, place).to(device)
-    initial = build_model(config, images.channels, images.classes).to(device)
+    start = find_start(config, place.init)
+    initial = start_model(config, images.channels, images.classes, start).to(device)
     x, y = images.x_train.to(device), images.y_train.to(device)
     test = images.x_test.to(device), images.y_test.to(device)
     return Subject(model, initial, x, y, settings, test)

@@ -84,6 +84,8 @@ class ModelFields(ImageFields):
     dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # after positions, softmax and output map
     eta: float = pydantic.Field(0.1, gt=0)  # ISTA: step size
     lam: float = pydantic.Field(0.1, ge=0)  # ISTA: weight of the l1 norm
+    # digest of the weights that the run starts from, see `training.start_from`; None: drawn
+    init: str | None = pydantic.Field(None, pattern="^[0-9a-f]{16}$")
 
 # %% ../nbs/15_runs.ipynb #2851f7c0
 class OptimisationFields(ModelFields):
@@ -191,6 +193,7 @@ ORIGINS: dict[str, tuple[str, str]] = {  # field -> who says so, and what there 
     "dropout": ("paper", "an axis of the study; its values are chosen, none elsewhere"),
     "eta": ("official code", _OPEN),
     "lam": ("official code", _OPEN),
+    "init": ("paper", "none: its models are trained from scratch"),
     "optimizer": ("paper", "Adam"),
     "lr": ("official code", _LR),
     "weight_decay": ("chosen", "none, as the paper names none"),
