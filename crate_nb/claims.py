@@ -5,27 +5,28 @@
 # %% auto #0
 __all__ = ['TABLES', 'AXES', 'ALIKE', 'AnyCheck', 'LEVEL', 'VERDICTS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS', 'TOKENS',
            'SUBSPACE', 'TURN', 'NORMS', 'FLAT', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed', 'printed_accuracy',
-           'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of', 'accuracy_table',
-           'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'Evidence', 'Found', 'Claim',
-           'toy_runs', 'hit_noise', 'test_noise', 'accuracy_check', 'seeds_needed', 'settles', 'tested', 'assess',
-           'main_rows', 'summary', 'verdicts']
+           'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of',
+           'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'tau_table',
+           'Evidence', 'Found', 'Claim', 'toy_runs', 'hit_noise', 'test_noise', 'accuracy_check', 'seeds_needed',
+           'settles', 'tested', 'assess', 'main_rows', 'summary', 'verdicts']
 
 # %% ../nbs/22_claims.ipynb #245810a1
 import itertools, math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 import numpy as np, pandas as pd
 from scipy import stats
 from .core import UserError, check_choice, generator, project_root
 from .pitfalls import toy_trajectory
 from .models import VARIANTS
-from .runs import CORRELATION, FOUR, Grid, RunConfig, scale_config
+from .runs import AXIS_NAMES, CORRELATION, FOUR, Grid, RunConfig, scale_config
 from .records import Record, Store, training_name, unpack_hits
 from .measures import MEASURES, MeasureSettings, is_measured
-from .correlation import audit, bootstrap_tau, groups, met, model_table, percentile_interval
-from .correlation import pulled, srr_of, two_way, two_way_parts, weighted_tau
+from .correlation import Parts, audit, bootstrap_tau, comparable, compare_taus
+from .correlation import draws_about_estimate, groups, model_table, percentile_interval
+from .correlation import srr_of, two_way, two_way_parts, weighted_tau
 from .sweeps import dataset_label, plan
 
 # %% ../nbs/22_claims.ipynb #a9f04d20
@@ -76,11 +77,18 @@ TABLES = {  # width of the correlation study -> its printed table
     "main": "table1_correlation_width384",
     "other": "table5_correlation_other_width",
 }
-AXES = {  # axes of the correlation study -> how many values each has (Section 5.2)
-    "batch_size": 2,
-    "learning_rate": 2,
-    "dropout": 2,
-    "model_type": 4,
+_VALUES = dict(batch_size=2, lr=2, dropout=2, variant=4)  # of each axis, by Section 5.2
+
+
+def printed_column(
+    axis: str,  # of the correlation study
+) -> str:  # such as learning_rate for lr
+    "What an axis is called in the printed tables."
+    return AXIS_NAMES[axis].replace(" ", "_")
+
+
+AXES = {  # axes of the study, as the printed tables call them -> how many values each has
+    printed_column(axis): count for axis, count in _VALUES.items()
 }
 ALIKE = (  # a norm and its square order models alike
     ("l2-norm", "param-norm"),
@@ -123,13 +131,15 @@ def interval(
 # %% ../nbs/22_claims.ipynb #f0eb55ff
 @dataclass(frozen=True)
 class Check:
-    "A quantity that is above `threshold` if the claim is true, with one value per seed."
+    "A quantity with one value per seed; above `threshold` if the claim is true."
 
     label: str  # what the quantity is, as tables show it
     values: tuple[float, ...]  # of the quantity, one per seed, in the claim's unit
     paper: float | None = None  # the same quantity from the printed tables
     threshold: float = 0.0  # in the claim's unit; below 0 it is a margin
     noise: float = 0.0  # variance that more seeds do not lower: that of the test images
+    bounded: bool = False  # whether `noise` is an upper bound, as some record lacks `test_hits`
+    below: bool = False  # whether the claim says below `threshold`
 
     def _error(self) -> tuple[float, float]:
         "The standard error of the mean, and its degrees of freedom."
@@ -172,7 +182,7 @@ class Check:
 # %% ../nbs/22_claims.ipynb #c1a10007
 @dataclass(frozen=True)
 class Resampled:
-    "A quantity of n models that is above `threshold` if the claim is true, with bootstrap draws."
+    "A quantity of n models with bootstrap draws; above `threshold` if the claim is true."
 
     label: str  # what the quantity is, as tables show it
     draws: tuple[float, ...]  # of the quantity, each from models drawn anew
@@ -180,6 +190,7 @@ class Resampled:
     n: int  # models
     paper: float | None = None  # the same quantity from the printed tables
     threshold: float = 0.0  # in the claim's unit
+    below: bool = False  # whether the claim says below `threshold`
 
     def interval(
         self,
@@ -198,7 +209,17 @@ class Resampled:
         return (1 + np.sum(np.asarray(self.draws) >= self.threshold)) / (1 + len(self.draws))
 
 
-AnyCheck = Check | Resampled  # both have a label, paper, threshold, interval, p_above and p_below
+AnyCheck = Check | Resampled  # both have a label, paper, threshold, below, interval and both p
+
+
+def _p_holds(check: AnyCheck) -> float:
+    "Small where the quantity is surely on the claimed side of the threshold."
+    return check.p_below() if check.below else check.p_above()
+
+
+def _p_fails(check: AnyCheck) -> float:
+    "Small where the quantity is surely on the other side."
+    return check.p_above() if check.below else check.p_below()
 
 # %% ../nbs/22_claims.ipynb #c1a10009
 LEVEL = 0.025  # of each direction of a verdict, one-sided
@@ -220,16 +241,27 @@ def holm(
 VERDICTS = ("reproduced", "contradicted", "inconclusive", "not run")  # what a verdict can be
 
 
+_Value = TypeVar("_Value")
+
+
+def _all_there(values: Iterable[_Value | None]) -> list[_Value] | None:
+    "The values; None if one of them is None."
+    given = list(values)
+    there = [value for value in given if value is not None]
+    return there if len(there) == len(given) else None
+
+
 def verdict_of(
     checks: Sequence[AnyCheck | None],  # None stands for a check that lacks records
 ) -> tuple[str, list[Interval]]:  # one of `VERDICTS`; 95 % intervals, none if not run
     "The verdict of a claim's checks, and their intervals."
-    if not checks or None in checks:
+    there: list[AnyCheck] | None = _all_there(checks)
+    if not there:
         return "not run", []
-    found = [c.interval() for c in checks]
-    if any(holm([c.p_below() for c in checks])):
+    found = [c.interval() for c in there]
+    if any(holm([_p_fails(c) for c in there])):
         return "contradicted", found
-    if all(c.p_above() <= LEVEL for c in checks):
+    if all(_p_holds(c) <= LEVEL for c in there):
         return "reproduced", found
     return "inconclusive", found
 
@@ -253,13 +285,13 @@ def hit_table(
     images: int,  # test images
 ) -> np.ndarray | None:  # (seeds, images) of bool; None if some record does not hold its hits
     "Which test images the runs of one variant and training classify rightly."
-    packed = {
+    packed: dict[int, str | None] = {
         r.config.seed: r.final.get("test_hits")
         for r in records
         if (r.config.variant, training_name(r.config)) == cell
     }
-    wanted = [packed.get(seed) for seed in seeds]
-    if None in wanted:
+    wanted = _all_there(packed.get(seed) for seed in seeds)
+    if wanted is None:
         return None
     return np.stack([unpack_hits(text, images) for text in wanted])
 
@@ -344,7 +376,7 @@ class Study:
     def __init__(
         self,
         records: list[Record],  # of complete grids
-        table: pd.DataFrame,  # of the models among them that count, as `correlation.met` gives it
+        table: pd.DataFrame,  # of the models among them that `correlation.comparable` leaves
         axes: dict[str, int],  # all but the width -> how many values each has
         draws: int = 2000,  # of the bootstrap
         seed: int = 0,  # of the draws
@@ -353,7 +385,7 @@ class Study:
         self.table = table.reset_index(drop=True)
         cells = [self.table[axis] for axis in axes if axis != "variant"]
         self.weights = two_way(self.table.variant, list(zip(*cells)), draws, seed)
-        self._kept: dict[tuple, np.ndarray | None] = {}
+        self._kept: dict[tuple, Parts | None] = {}
 
     def measured(
         self,
@@ -371,7 +403,7 @@ class Study:
         measure: str,  # a row of `MEASURES`
         eps: float,  # of SRR; the others have none
         axis: str | None = None,  # one of `axes`: granulated along it; None: over all pairs
-    ) -> np.ndarray | None:  # as `correlation.two_way_parts` gives it; None: no complete group
+    ) -> Parts | None:  # None: no complete group
         "A tau with all its draws."
         key = (measure, eps if measure == "SRR" else None, axis)
         if key not in self._kept:
@@ -382,14 +414,29 @@ class Study:
     def check(
         self,
         label: str,  # as tables show it
-        parts: np.ndarray | None,  # of what must be positive, as `tau` gives them
+        parts: Parts | None,  # of a tau, as `tau` gives them, or of a difference of two
         paper: float | None = None,  # the same from a printed table
+        below: bool = False,  # whether the claim says negative, not positive
     ) -> Resampled | None:  # None if it cannot be computed
-        "A check that a tau, or a difference of two, is positive."
+        "A check of the sign of a tau, or of a difference of two."
         if parts is None:
             return None
-        estimate, draws = pulled(parts, self.weights.counts)
-        return Resampled(label, tuple(draws), estimate, len(self.table), paper)
+        draws = tuple(draws_about_estimate(parts))
+        return Resampled(label, draws, parts.whole, len(self.table), paper, below=below)
+
+# %% ../nbs/22_claims.ipynb #c1a10056
+def tau_table(
+    study: Study,  # of one width
+    eps: float,  # of SRR
+) -> pd.DataFrame:  # index: measures; the axes, psi, and the columns of `correlation.compare_taus`
+    "The granulated taus of all measures, Psi, and the overall tau with its interval."
+    rows = {}
+    for m in MEASURES:
+        parts = {axis: study.tau(m, eps, axis) for axis in study.axes}
+        rows[m] = {axis: p.whole if p else math.nan for axis, p in parts.items()}
+        rows[m]["psi"] = float(np.mean(list(rows[m].values())))
+    overall = compare_taus({m: study.tau(m, eps) for m in MEASURES})
+    return pd.DataFrame.from_dict(rows, orient="index").join(overall)
 
 # %% ../nbs/22_claims.ipynb #246ad75d
 def _label_at(scale: str, dataset: str) -> str:
@@ -414,13 +461,13 @@ def _complete_study(evidence: "Evidence", width: str) -> tuple[list[Record], pd.
         return None
     grid = CORRELATION[evidence.scale]
     records = complete_grids(evidence.records("tab1"), grid, width)
-    return (records, met(model_table(records, grid))) if records else None
+    return (records, comparable(model_table(records, grid))) if records else None
 
 
 @lru_cache(maxsize=8)
 def _kept_study(evidence: "Evidence", width: str) -> Study | None:
     "One study for all equal pieces of evidence."
-    found = evidence.study(width)
+    found = evidence.study_records(width)
     if found is None or len(found[1]) < 4:
         return None
     records, table = found
@@ -476,14 +523,14 @@ class Evidence:
         "Test accuracy (%) of an experiment's runs."
         return accuracy_table(self.records(experiment))
 
-    def study(
+    def study_records(
         self,
         width: str,  # `main` or `other`
     ) -> tuple[list[Record], pd.DataFrame] | None:  # None without a complete grid
         "The records of the study's complete grids, and the table of the models that count."
         return _complete_study(self, width)
 
-    def models(
+    def study(
         self,
         width: str,  # `main` or `other`
     ) -> Study | None:  # None unless there are at least four models
@@ -543,7 +590,7 @@ def toy_runs(
     "R^c under one rule, for every toy seed, in nats."
     draws = [generator("toy", s) for s in seeds]
     kappa = step * TOKENS * eps**2 / SUBSPACE
-    setting = dict(n=TOKENS, p=SUBSPACE, eps=eps, norm=norm, kappa=kappa)
+    setting: dict[str, Any] = dict(n=TOKENS, p=SUBSPACE, eps=eps, norm=norm, kappa=kappa)
     return toy_trajectory(rule, draws, **setting, hold=True).numpy()
 
 # %% ../nbs/22_claims.ipynb #c1a10023
@@ -586,7 +633,7 @@ def _rises_in_each_layer(norm: float | None = None) -> Statistic:
     return statistic
 
 # %% ../nbs/22_claims.ipynb #c1a10024
-_TOY_SETTING = dict(
+_TOY_SETTING: dict[str, Any] = dict(
     unit="nats",
     epses=(1.0, 0.1, 0.5),
     differs="d, N, K, p, eps and kappa of the toy are missing from our text",
@@ -735,7 +782,7 @@ def _of_study(width: str, checks: _StudyChecks) -> Statistic:
     "A statistic from checks on (study, printed table, eps)."
 
     def statistic(evidence: Evidence, eps: float):
-        study = evidence.models(width)
+        study = evidence.study(width)
         if study is None:
             return Found([None])
         paper = printed(TABLES[width]).set_index("measure")
@@ -744,7 +791,7 @@ def _of_study(width: str, checks: _StudyChecks) -> Statistic:
     return statistic
 
 
-def _minus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
+def _minus(a: Parts | None, b: Parts | None) -> Parts | None:
     return None if a is None or b is None else a - b
 
 # %% ../nbs/22_claims.ipynb #c1a1002e
@@ -758,21 +805,21 @@ NORMS = (  # measures that Section 5.2 calls negative
 FLAT = ("1/margin", "1/pac-bayes-flatness")  # measures that Section 5.2 calls positive
 
 
-def _signed(measures: Sequence[str], sign: int) -> _StudyChecks:
-    "That each of the measures has a positive (+1) or negative (-1) tau."
-    minus = "-" if sign < 0 else ""
+def _signed(measures: Sequence[str], negative: bool = False) -> _StudyChecks:
+    "That each of the measures has a positive tau, or a negative one."
 
     def checks(study, paper, eps):
         return [
-            study.check(f"{minus}tau of {m}", sign * study.tau(m, eps), sign * paper.overall_tau[m])
+            study.check(f"tau of {m}", study.tau(m, eps), paper.overall_tau[m], negative)
             for m in measures
         ]
 
     return checks
 
 # %% ../nbs/22_claims.ipynb #c1a10030
-def _leads(axis: str | None, column: str) -> _StudyChecks:
-    "SRR over each other measure along an axis, or over all pairs; `column` of the printed table."
+def _leads(axis: str | None = None) -> _StudyChecks:
+    "SRR over each other measure along an axis, or over all pairs."
+    column = printed_column(axis) if axis else "overall_tau"
 
     def checks(study, paper, eps):
         own, printed_taus = study.tau("SRR", eps, axis), paper[column]
@@ -791,10 +838,12 @@ def _leads(axis: str | None, column: str) -> _StudyChecks:
 
 def _flatness_over_srr(study: Study, paper: pd.DataFrame, eps: float) -> list[AnyCheck | None]:
     "Flatness over SRR along dropout and model type."
-    flat, made = "1/pac-bayes-flatness", []
-    for axis, column in (("dropout", "dropout"), ("variant", "model_type")):
+    flat = "1/pac-bayes-flatness"
+    made: list[AnyCheck | None] = []
+    for axis in ("dropout", "variant"):
+        column = printed_column(axis)
         lead = _minus(study.tau(flat, eps, axis), study.tau("SRR", eps, axis))
-        label = f"flatness over SRR along {column.replace('_', ' ')}"
+        label = f"flatness over SRR along {AXIS_NAMES[axis]}"
         made.append(study.check(label, lead, round(paper[column][flat] - paper[column]["SRR"], 3)))
     return made
 
@@ -803,7 +852,7 @@ _STUDY = (
     "all values of the axes but width 384; LayerNorm kept for margin and sigma; path norm and "
     "weight list as in 19_measures"
 )
-_STUDY_SETTING = dict(experiment="tab1", differs=_STUDY)
+_STUDY_SETTING: dict[str, Any] = dict(experiment="tab1", differs=_STUDY)
 
 _TABLE_1_CLAIMS = [
     Claim(
@@ -814,7 +863,7 @@ _TABLE_1_CLAIMS = [
             "tau of SRR with the generalisation gap is positive at width 384 (here: the larger "
             "width)"
         ),
-        statistic=_of_study("main", _signed(["SRR"], 1)),
+        statistic=_of_study("main", _signed(["SRR"])),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -826,7 +875,7 @@ _TABLE_1_CLAIMS = [
             "coefficient"
         ),
         says="the overall tau of SRR is above that of each of the 22 others",
-        statistic=_of_study("main", _leads(None, "overall_tau")),
+        statistic=_of_study("main", _leads()),
         epses=_EPSES,
         experiment="tab1",
         differs=(
@@ -842,7 +891,7 @@ _TABLE_1_CLAIMS = [
             "along the axis of model types, SRR's granulated tau is above that of each other "
             "measure"
         ),
-        statistic=_of_study("main", _leads("variant", "model_type")),
+        statistic=_of_study("main", _leads("variant")),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -854,7 +903,7 @@ _TABLE_1_CLAIMS = [
             "generalization [...] path-norm also negatively correlates"
         ),
         says="the tau of each of these five measures is negative",
-        statistic=_of_study("main", _signed(NORMS, -1)),
+        statistic=_of_study("main", _signed(NORMS, negative=True)),
         **_STUDY_SETTING,
     ),
     Claim(
@@ -865,7 +914,7 @@ _TABLE_1_CLAIMS = [
             "correlations"
         ),
         says="the tau of both is positive",
-        statistic=_of_study("main", _signed(FLAT, 1)),
+        statistic=_of_study("main", _signed(FLAT)),
         **_STUDY_SETTING,
     ),
 ]
@@ -877,7 +926,7 @@ _TABLE_5_CLAIMS = [
         source="Table 5, Appendix D",
         quote="SRR is slightly better than other baseline measures in terms of overall [tau]",
         says="at the other width, the overall tau of SRR is above that of each other measure",
-        statistic=_of_study("other", _leads(None, "overall_tau")),
+        statistic=_of_study("other", _leads()),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -919,20 +968,20 @@ _Weights = dict[tuple[str, str], float]  # (variant, training) -> weight of its 
 
 def _printed_sum(weights: _Weights, dataset: str) -> float | None:
     "The same weighted sum of the paper's accuracies; None if it does not print all of them."
-    accuracies = [printed_accuracy(variant, training, dataset) for variant, training in weights]
-    if None in accuracies:
+    accuracies = _all_there(printed_accuracy(*cell, dataset) for cell in weights)
+    if accuracies is None:
         return None
     return round(sum(w * a for w, a in zip(weights.values(), accuracies)), 3)
 
 
 def _noise_of(
     records: Sequence[Record], images: int, weights: _Weights, rows: pd.DataFrame
-) -> float:
+) -> dict[str, float | bool]:  # fields of `Check`
     "The noise of the test images, or its bound where some record does not hold its hits."
-    hits = [hit_table(records, cell, rows.index, images) for cell in weights]
-    if any(h is None for h in hits):
-        return test_noise(rows.mean(), weights.values(), images)
-    return hit_noise(hits, weights.values())
+    hits = _all_there(hit_table(records, cell, rows.index, images) for cell in weights)
+    if hits is None:
+        return dict(noise=test_noise(rows.mean(), weights.values(), images), bounded=True)
+    return dict(noise=hit_noise(hits, weights.values()))
 
 
 def accuracy_check(
@@ -952,7 +1001,7 @@ def accuracy_check(
     values = rows.mul(list(weights.values())).sum(axis=1)
     paper = _printed_sum(weights, records[0].config.dataset)
     noise = _noise_of(records, images, weights, rows)
-    return Check(label, tuple(values), paper, threshold, noise)
+    return Check(label, tuple(values), paper, threshold, **noise)
 
 # %% ../nbs/22_claims.ipynb #c1a10038
 _AccuracyCheck = Callable[[Sequence[Record], int], Check | None]  # (records, test images) -> check
@@ -1075,7 +1124,11 @@ _above_the_middle = partial(
     },
     label="CRATE-T above the middle of CRATE-C and CRATE",
 )
-_MOST_OF_THE_GAP = [_over("crate-t", "crate-c"), _over("crate", "crate-c"), _above_the_middle]
+_MOST_OF_THE_GAP: list[_AccuracyCheck] = [
+    _over("crate-t", "crate-c"),
+    _over("crate", "crate-c"),
+    _above_the_middle,
+]
 
 # %% ../nbs/22_claims.ipynb #c1a1003c
 _TABLE_3_CLAIMS = [
@@ -1172,12 +1225,20 @@ def _seeds_for(check: Check, level: float) -> float:
 def _times_as_many(check: Resampled, level: float) -> float:
     "How many times as many types and cells a bootstrapped check needs."
     distance = _distance(check)
-    return (_reach(level) * np.std(check.draws) / distance) ** 2 if distance else math.inf
+    return float((_reach(level) * np.std(check.draws) / distance) ** 2) if distance else math.inf
 
 # %% ../nbs/22_claims.ipynb #c1a10043
-def _still_open(checks: Sequence[AnyCheck]) -> tuple[Sequence[AnyCheck], float, Callable]:
+_Kind = TypeVar("_Kind", Check, Resampled)
+
+
+def _is_on_claimed_side(check: AnyCheck) -> bool:
+    distance = check.interval().mean - check.threshold
+    return distance < 0 if check.below else distance > 0
+
+
+def _still_open(checks: Sequence[_Kind]) -> tuple[Sequence[_Kind], float, Callable]:
     "The checks that matter, at what level each, and which of their needs counts: min or max."
-    failing = [c for c in checks if c.interval().mean <= c.threshold]
+    failing = [c for c in checks if not _is_on_claimed_side(c)]
     if failing:
         return failing, LEVEL / len(checks), min
     return checks, LEVEL, max
@@ -1186,13 +1247,42 @@ def _still_open(checks: Sequence[AnyCheck]) -> tuple[Sequence[AnyCheck], float, 
 def _seeds_in_words(seeds: float, claim: Claim, evidence: Evidence) -> str:
     "A number of seeds, with what their runs cost by the median run of those recorded."
     told = f"about {seeds:,} seeds"
-    recorded = evidence.records(claim.experiment) if claim.experiment else []
-    if not recorded:
+    experiment = claim.experiment
+    recorded = evidence.records(experiment) if experiment else []
+    if experiment is None or not recorded:
         return told
-    runs = plan(claim.experiment, evidence.scale, evidence.dataset, [0])
+    runs = plan(experiment, evidence.scale, evidence.dataset, [0])
     seconds_of_a_seed = float(np.median([r.seconds for r in recorded])) * len(runs)
     hours = seeds * seconds_of_a_seed / 3600
     return told + (f", {hours:,.0f} core-hours" if hours >= 1 else "")
+
+
+def _settled_by_models(checks: Sequence[Resampled]) -> str:
+    "What would settle a claim whose checks are bootstrapped over models."
+    matter, level, which = _still_open(checks)
+    factor = which(_times_as_many(c, level) for c in matter)
+    if factor < 100:
+        return f"about {factor:.2g} times as many model types and cells"
+    return "not feasible: more than 100 times as many model types and cells"
+
+
+def _settled_by_seeds(claim: Claim, checks: Sequence[Check], evidence: Evidence) -> str:
+    "What would settle a claim whose checks have one value per seed."
+    matter, level, which = _still_open(checks)
+    if any(len(c.values) < 3 for c in checks):
+        return "at least three seeds first"
+    seeds = which(_seeds_for(c, level) for c in matter)
+    if math.isfinite(seeds):
+        return _seeds_in_words(seeds, claim, evidence)
+    images = f"{evidence.test_images:,} test images"
+    if any(c.bounded for c in checks):
+        return (
+            f"no number of seeds: the bound on the noise of {images} decides; "
+            "train these seeds again so that `test_hits` is recorded"
+        )
+    if any(c.noise for c in checks):
+        return f"no number of seeds: the noise of {images} is as large; more test images"
+    return "no number of seeds: the mean is at its threshold"
 
 
 def settles(
@@ -1201,26 +1291,23 @@ def settles(
     evidence: Evidence,  # what they were made from: it tells the cost of a seed
 ) -> str:  # in words
     "What would settle an inconclusive claim."
-    matter, level, which = _still_open(checks)
-    if isinstance(checks[0], Resampled):
-        factor = which(_times_as_many(c, level) for c in matter)
-        if factor < 100:
-            return f"about {factor:.2g} times as many model types and cells"
-        return "not feasible: more than 100 times as many model types and cells"
-    if any(len(c.values) < 3 for c in checks):
-        return "at least three seeds first"
-    seeds = which(_seeds_for(c, level) for c in matter)
-    if math.isfinite(seeds):
-        return _seeds_in_words(seeds, claim, evidence)
-    if any(c.noise for c in checks):
-        images = f"{evidence.test_images:,} test images"
-        return f"no number of seeds: the noise of {images} is as large; more test images"
-    return "no number of seeds: the mean is at its threshold"
+    bootstrapped = [c for c in checks if isinstance(c, Resampled)]
+    if bootstrapped:
+        return _settled_by_models(bootstrapped)
+    return _settled_by_seeds(claim, [c for c in checks if isinstance(c, Check)], evidence)
 
 # %% ../nbs/22_claims.ipynb #30dfccea
 ROW = (  # columns of `assess`
-    "id setting eps check n mean std low high p_above p_below threshold unit paper verdict settle"
+    "id setting eps check n mean std low high p_above p_below claimed threshold unit paper noise "
+    "verdict settle"
 ).split()
+
+
+def _noise_in_words(check: AnyCheck) -> str:
+    "How the noise of the test images was found: image by image, as a bound, or not at all."
+    if isinstance(check, Resampled) or not check.noise:
+        return ""
+    return "bound" if check.bounded else "image by image"
 
 
 def _row(claim: Claim, setting: str, eps: float, check: AnyCheck, found: Interval) -> dict:
@@ -1236,9 +1323,11 @@ def _row(claim: Claim, setting: str, eps: float, check: AnyCheck, found: Interva
         high=found.high,
         p_above=check.p_above(),
         p_below=check.p_below(),
+        claimed="below" if check.below else "above",
         threshold=check.threshold,
         unit=claim.unit,
         paper=check.paper,
+        noise=_noise_in_words(check),
     )
 
 
@@ -1248,9 +1337,10 @@ def _rows_at(
     "The rows of a claim at one setting and eps; none if it is not run there."
     checks = statistic(evidence, eps)
     verdict, intervals = verdict_of(checks.values)
-    settle = settles(claim, checks.values, evidence) if verdict == "inconclusive" else ""
+    there = [c for c in checks.values if c is not None]  # all of them, if the claim is run
+    settle = settles(claim, there, evidence) if verdict == "inconclusive" else ""
     outcome = dict(verdict=verdict, settle=settle)
-    rows = [_row(claim, setting, eps, c, i) | outcome for c, i in zip(checks.values, intervals)]
+    rows = [_row(claim, setting, eps, c, i) | outcome for c, i in zip(there, intervals)]
     return Found(rows, checks.ids)
 
 
@@ -1293,18 +1383,30 @@ def _number(x: float) -> str:
 def _deciding(here: pd.DataFrame) -> pd.Series:
     "The row of the check that decides."
     contradicted = here.verdict.iloc[0] == "contradicted"
-    p = here.p_below if contradicted else -here.p_above
+    is_below = here.claimed == "below"
+    p_holds = here.p_above.mask(is_below, here.p_below)
+    p_fails = here.p_below.mask(is_below, here.p_above)
+    p = p_fails if contradicted else -p_holds
     ties = here[p == p.min()]  # with one seed all p-values are 1
     spread = ties["std"].replace(0, 1).fillna(1)
     distance = (ties["mean"] - ties["threshold"]) / spread
+    distance = distance.mask(is_below, -distance)
     return ties.loc[distance.idxmin()]
+
+
+def _claimed(row: pd.Series) -> str:
+    "What is claimed of a quantity, unless it is that the quantity is positive."
+    if row.claimed == "above" and row.threshold == 0:
+        return ""
+    return f", claimed {'>' if row.claimed == 'above' else '<'} {row.threshold:g}"
 
 
 def _measured(row: pd.Series) -> str:
     bound = f"[{_number(row.low)}, {_number(row.high)}]"
     if row.n == 1:
         bound = "no interval from one seed"
-    return f"{row.check}: {_number(row['mean'])} {row.unit} {bound}"
+    words = [f"{row.check}:", _number(row["mean"]), row.unit, bound]
+    return " ".join(filter(None, words)) + _claimed(row)
 
 
 def _elsewhere(rows: pd.DataFrame) -> str:
@@ -1318,7 +1420,7 @@ def _elsewhere(rows: pd.DataFrame) -> str:
 
 
 def _printed_number(row: pd.Series) -> str:
-    return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}"
+    return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip().strip()
 
 
 _NOT_RUN = dict(verdict="not run", measured="", n=0, paper="", elsewhere="", settle="")

@@ -12,16 +12,18 @@ import json, os, sys, tempfile, time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 import click, pandas as pd
 from tqdm import tqdm
 from . import __version__
 from .core import UserError, check_choice, home, pick_device, project_root, write_atomic
 from .data import ARCHIVES, NAMES, find_archive, load_data
 from .runs import EXPERIMENTS, RunConfig, SCALES, scale_config
-from .records import Record, Store, compare_runs, training_name
+from .records import Record, Store, compare_runs, read_record, training_name
 from .engine import Place, can_compile
 from .training import train
-from .measures import MEASURES, MeasureSettings, measure
+from .measures import MEASURES, MEASURE_TOLERANCE, MeasureSettings, compare_measures
+from .measures import measure, train_and_measure
 from .sweeps import SlurmOptions, describe, duration, estimate_seconds, find_grid
 from .sweeps import grid_configs, is_complete, place_of, queue, records_of, submit_slurm
 from .sweeps import sweep_local, sweep_status, wait_for
@@ -375,7 +377,7 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     click.echo(f"\nreport: {os.path.relpath(report)}")
 
 # %% ../nbs/26_cli.ipynb #1802d904
-def _setting(text: str) -> tuple[str, object]:
+def _setting(text: str) -> tuple[str, Any]:
     "`key=value`, the value read as JSON where it is JSON, or as Python's None, True or False."
     key, eq, value = text.partition("=")
     if not eq:
@@ -387,7 +389,7 @@ def _setting(text: str) -> tuple[str, object]:
         return key, value
 
 
-def _changes(settings: Sequence[str]) -> dict[str, object]:
+def _changes(settings: Sequence[str]) -> dict[str, Any]:
     "The fields of a configuration that `--set` names; those with an option are refused."
     changes = dict(map(_setting, settings))
     clash = {"dataset", "scale"} & changes.keys()
@@ -452,7 +454,7 @@ def _record(id: str, scale: str) -> Record:
             f"{len(ids)} records of scale {scale} have an id that starts with {id!r}; "
             f"list them with: crate-nb runs list --scale {scale}"
         )
-    return store.get(ids[0])
+    return read_record(store.path(ids[0]))
 
 
 @runs_group.command("show")
@@ -478,14 +480,15 @@ _CIRCUMSTANCES = (  # of the provenance: what may change the result of a run
 )
 
 
-def _train_again(record: Record, place: Place) -> Record:
+def _train_again(record: Record, place: Place, measured: bool = False) -> Record:
     "The run of a record, trained again apart from it; compiled if it was, and if this can be done."
     was_compiled = bool(record.provenance.get("compiled"))
     compiled = was_compiled and pick_device(place.device).type == "cpu" and can_compile()
     threads = record.provenance["threads"]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "data" / "runs"
-        return train(record.config, place, threads=threads, root=root, compiled=compiled)
+        place = place.but(threads=threads, root=root, compiled=compiled)
+        return (train_and_measure if measured else train)(record.config, place)
 
 
 def _other_circumstances(record: Record, again: Record) -> str:
@@ -512,27 +515,65 @@ def _explain(id: str, verdict: str, freedom: int, other: str) -> str:
     raise UserError(f"{id} is different ({seeds}); what differs besides: {other}")
 
 
+def _say_runs(record: Record, again: Record, scale: str) -> str:
+    "Say whether two runs are the same, and return it; a `UserError` if they differ too much."
+    verdict, table = compare_runs(record, again, Store(scale))
+    other = _other_circumstances(record, again)
+    if verdict == "the same":
+        although = f" (although {other})" if other else ""
+        click.echo(
+            f"the same, bit for bit: history, probes and final metrics of {record.id}{although}"
+        )
+    else:
+        click.echo(table.round(4).to_string(index=False))
+        click.echo(_explain(record.id, verdict, table.freedom.min(), other))
+    return verdict
+
+
+def _say_measures(record: Record, again: Record, is_same_run: bool):
+    "Compare the measures of two records; a `UserError` if the runs are one, and they differ."
+    table = compare_measures(record, again)
+    click.echo(table.to_string(index=False, float_format="{:.6g}".format))
+    wrong = ", ".join(table.measure[~table.agrees])
+    within = f"within {MEASURE_TOLERANCE:.0%}"
+    if not wrong:
+        return click.echo(f"the same measures, {within}: all {len(table)} of {record.id}")
+    if is_same_run:
+        then, now = (r.provenance.get("measure_commit", "unknown") for r in (record, again))
+        raise UserError(
+            f"the model is the same, but not its measures, {within}: {wrong}; "
+            f"measured by commit {then} then, {now} now"
+        )
+    click.echo(f"other measures, as the runs differ: {wrong} (the others: the same, {within})")
+
+
 @runs_group.command("check")
 @click.argument("id")
 @_scale
 @_dataset
 @_device
-def runs_check(id, scale, dataset, device):
+@click.option(
+    "--measures",
+    "measured",
+    is_flag=True,
+    help="Measure the model, too, and compare its complexity measures.",
+)
+def runs_check(id, scale, dataset, device, measured):
     """Train the run of the record ID again, apart from it.
 
-    The command says whether the two are the same.
+    The command says whether the two are the same: history, probes and final metrics; with
+    --measures, the complexity measures, too.
     """
     _, place = place_of(scale, dataset, device)
     record = _record(id, scale)
-    again = _train_again(record, place)
-    verdict, table = compare_runs(record, again, Store(scale))
-    other = _other_circumstances(record, again)
-    if verdict == "the same":
-        although = f" (although {other})" if other else ""
-        same = "the same, bit for bit: history, probes and final metrics of"
-        return click.echo(f"{same} {record.id}{although}")
-    click.echo(table.round(4).to_string(index=False))
-    click.echo(_explain(record.id, verdict, table.freedom.min(), other))
+    if measured and not record.measures:
+        raise UserError(f"record {record.id} has no measures; check it without --measures")
+    again = _train_again(record, place, measured)
+    verdict = _say_runs(record, again, scale)
+    if measured:
+        _say_measures(record, again, is_same_run=verdict == "the same")
+    elif record.measures:
+        click.echo("its measures are not compared; --measures does so")
 
 # %% ../nbs/26_cli.ipynb #c1100020
 def _verdict_text(v) -> str:

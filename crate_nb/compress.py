@@ -203,6 +203,21 @@ class SoftmaxAttention(Half):
         "A softmax row sums to one, so the paths through the half are those of the values."
         return v @ self.qkv.weight[2 * len(v) :].double().mT.square()
 
+    def attention(
+        self,
+        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+    ) -> Tensor:  # (..., K, N, N), rows sum to one
+        "softmax(Q K^T / sqrt(p)) of each head, without dropout."
+        q, k, _ = (_heads(t, self.heads) for t in self.qkv(z).chunk(3, -1))
+        return torch.softmax(q @ k.mT * k.shape[-1] ** -0.5, -1)
+
+    def keys(
+        self,
+        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+    ) -> Tensor:  # (..., K, N, p)
+        "The keys of each head."
+        return _heads(self.qkv(z).chunk(3, -1)[1], self.heads)
+
 
 def _heads(t: Tensor, heads: int) -> Tensor:
     "(..., N, K p) -> (..., K, N, p)."
@@ -290,6 +305,13 @@ class TokenStatistics(Half):
     ) -> Tensor:  # (K p,)
         "A head is at most as long as its coordinates, so the paths are those of the matrix."
         return v @ self.project.weight.double().mT.square()
+
+    def keys(
+        self,
+        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+    ) -> Tensor:  # (..., K, N, p)
+        "The coordinates w of the tokens; the half compares no two tokens, so it has no maps."
+        return _heads(self.project(z), self.heads)
 
 # %% ../nbs/03_compress.ipynb #57c8f698
 # name -> what builds the half from sizes; a new way of mixing tokens is a new row

@@ -241,7 +241,7 @@ def training_name(
     config: RunConfig,  # its `srr_layer` alone decides
 ) -> str:
     "`cross-entropy`, `layer-12`, `random-layer`: the row of Table 6."
-    names = {None: "cross-entropy", "random": "random-layer"}
+    names: dict[object, str] = {None: "cross-entropy", "random": "random-layer"}
     return names.get(config.srr_layer, f"layer-{config.srr_layer}")
 
 # %% ../nbs/16_records.ipynb #843a0554
@@ -258,7 +258,7 @@ class _KeptRows:
     "The rows of a store as they were read last, each with the time and size of its file."
 
     def __init__(self, path: Path):
-        self.path, self.rows = path, {}
+        self.path, self.rows = path, dict[str, list]()
         try:
             self.known = json.loads(path.read_text())
         except (OSError, ValueError):

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 import pandas as pd, torch, torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import load_file, save
@@ -27,7 +28,7 @@ from .core import UserError, check_choice, device_name, generator, git_commit, h
 from .core import pick_device, send, tensor_digest, write_atomic
 from .rates import pack
 from .checkpoints import load_weights
-from .models import Architecture, VARIANTS, count_parameters, make_model
+from .models import Architecture, Classifier, VARIANTS, count_parameters, make_model
 from .srr import layer_srr, layerwise_srr, pick_layer
 from .data import ImageData, NAMES, dataset_name, load_data, normalise
 from .augment import Draws, apply_draws, draw, resize
@@ -141,7 +142,7 @@ def draw_for(
 # %% ../nbs/18_training.ipynb #5346d923
 def batch_loss(
     config: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
-    model: nn.Module,  # on the device of the images
+    model: Classifier,  # on the device of the images
     x: Tensor,  # images (B, C, H, W) of the model's size
     y: Tensor,  # labels (B,)
     layer: int | None = None,  # the one to regularise, 1 to L; None: cross-entropy alone
@@ -310,7 +311,7 @@ class Step:
         task: Task = TASKS["classification"],  # its loss
     ):
         self.config, self.model, self.engine, self.task = config, model, engine, task
-        self.optimizer = make_optimizer(config, model)
+        self.optimizer: Any = make_optimizer(config, model)  # with `found_inf`, see `compute`
         self.sums: Tensor | None = None  # over the images since they were last set
         self.names: list[str] = []  # of the sums
         self.failed = torch.zeros((), device=engine.device)  # 1 after a loss that is not finite
@@ -576,6 +577,7 @@ class Watch:
     def look(self):
         "Wait for the device, read its sums, report what is new."
         p, step = self.progress, self.step
+        assert step.sums is not None, "a look follows a step"
         p.sums = dict(zip(step.names, step.sums.tolist()))
         if step.failed.item():
             self.fail(self._since_last_look(), "the loss is not finite")
@@ -602,6 +604,7 @@ class Watch:
 
     def start_epoch(self):
         "Set the sums to zero."
+        assert self.step.sums is not None, "an epoch ends with a step"
         self.step.sums.zero_()
         self.progress.sums, self.seen, self.looked = {}, {}, 0
 
@@ -626,7 +629,8 @@ def probe(
     shown = x[: config.probe_size].split(100)
     batches = (normalise(resize(b, config.image_size)) for b in shown)
     frame = layerwise_srr(model, batches, config.probe_eps)
-    off = {l: _deviation(layer.u) for l, layer in enumerate(model.layers, 1)}
+    layers: Any = model.layers
+    off = {l: _deviation(layer.u) for l, layer in enumerate(layers, 1)}
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(off))
 
 # %% ../nbs/18_training.ipynb #3e787ae3
@@ -703,8 +707,9 @@ def layer_of_step(
 # %% ../nbs/18_training.ipynb #48079b78
 def _on(images: ImageData, device: torch.device) -> ImageData:
     "The images on a device."
-    tensors = {name: t for name, t in vars(images).items() if isinstance(t, Tensor)}
-    return replace(images, **{name: t.to(device) for name, t in tensors.items()})
+    parts = vars(images).items()
+    moved: dict[str, Any] = {name: t.to(device) for name, t in parts if isinstance(t, Tensor)}
+    return replace(images, **moved)
 
 
 def _model_for(config: RunConfig, images: ImageData, engine: Engine) -> nn.Module:
@@ -923,7 +928,8 @@ def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
 # %% ../nbs/18_training.ipynb #3f7bd887
 def _check_subspaces(trainer: Trainer):
     "Before any step: what is to be regularised has subspaces."
-    if trainer.config.srr_layer is not None and trainer.step.model.layers[0].u is None:
+    layers: Any = trainer.step.model.layers
+    if trainer.config.srr_layer is not None and layers[0].u is None:
         raise UserError(
             f"variant {trainer.config.variant!r} has no subspaces, so SRR can't be its "
             "regulariser; choose srr_layer None, or another variant"
