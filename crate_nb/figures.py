@@ -428,7 +428,7 @@ class PaperParameters(ReadParameters):
         return self
 
     @property
-    def folder(self) -> str | None:
+    def folder(self) -> str | Path | None:
         "The data set's folder, where it is one."
         return self.place().data
 

@@ -175,7 +175,7 @@ def batch_means(
 # %% ../nbs/18_training.ipynb #8d29169f
 @torch.no_grad()
 def evaluate(
-    model: nn.Module,  # on the device of the images; left in evaluation mode
+    model: Classifier,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W), of any size
     y: Tensor,  # labels (m,)
     batch_size: int = 250,  # images at once
@@ -191,7 +191,7 @@ def evaluate(
 
 # %% ../nbs/18_training.ipynb #40a222ba
 def score(
-    model: nn.Module,  # on the device of the images; left in evaluation mode
+    model: Classifier,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W) uint8, of any size
     y: Tensor,  # labels (m,)
 ) -> dict[str, float | str]:  # loss (nats), accuracy (%), hits: see `records.unpack_hits`
@@ -312,8 +312,8 @@ class Step:
     ):
         self.config, self.model, self.engine, self.task = config, model, engine, task
         self.optimizer: Any = make_optimizer(config, model)  # with `found_inf`, see `compute`
-        self.sums: Tensor | None = None  # over the images since they were last set
-        self.names: list[str] = []  # of the sums
+        self.sums = torch.zeros(0)  # over the images since they were last set
+        self.names: list[str] = []  # of the sums; none before the first step
         self.failed = torch.zeros((), device=engine.device)  # 1 after a loss that is not finite
         compile_for(engine, model)
         self.launch = Replayed(self.compute, cuda_graphs()) if engine.graphs else self.compute
@@ -342,7 +342,7 @@ class Step:
         sums: dict[str, Tensor],  # of one batch
     ):
         "Add the sums of a batch, in float64."
-        if self.sums is None:
+        if not self.names:
             self.restore(dict.fromkeys(sums, 0.0))
         if list(sums) != self.names:
             raise OtherRun(
@@ -577,7 +577,6 @@ class Watch:
     def look(self):
         "Wait for the device, read its sums, report what is new."
         p, step = self.progress, self.step
-        assert step.sums is not None, "a look follows a step"
         p.sums = dict(zip(step.names, step.sums.tolist()))
         if step.failed.item():
             self.fail(self._since_last_look(), "the loss is not finite")
@@ -604,7 +603,6 @@ class Watch:
 
     def start_epoch(self):
         "Set the sums to zero."
-        assert self.step.sums is not None, "an epoch ends with a step"
         self.step.sums.zero_()
         self.progress.sums, self.seen, self.looked = {}, {}, 0
 
