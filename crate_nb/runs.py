@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import pydantic
 from .core import UserError, check_choice
 from .models import SIZES, VARIANTS, check_sizes
+from .optimizers import OPTIMIZERS
 
 # %% ../nbs/15_runs.ipynb #cb44a35a
 def one_line(
@@ -127,9 +128,9 @@ class RunConfig(Identified):
     lam: float = pydantic.Field(0.1, ge=0)  # ISTA: weight of the l1 norm
 
     # the optimisation
-    optimizer: Literal["adam", "adamw"] = "adam"  # PyTorch's, betas and eps at its defaults
+    optimizer: str = "adam"  # a row of `optimizers.OPTIMIZERS`
     lr: float = pydantic.Field(1e-4, gt=0)  # learning rate; with `cosine`, of the first step
-    weight_decay: float = pydantic.Field(0.0, ge=0)  # adam: l2 penalty; adamw: decoupled
+    weight_decay: float = pydantic.Field(0.0, ge=0)  # adam: l2 penalty; adamw, lion: decoupled
     schedule: Literal["cosine", "constant"] = "cosine"  # cosine: to zero at the last step
     batch_size: Positive = 128  # images of a step; an epoch's last batch may be smaller
     epochs: pydantic.NonNegativeInt = 200  # at most, with `stop_loss`; 0: the model stays untrained
@@ -152,6 +153,7 @@ class RunConfig(Identified):
     @pydantic.model_validator(mode="after")
     def _consistent(self):
         check_choice("variant", self.variant, VARIANTS)
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
         _check_crop(self.crop)
         _check_layer(self.srr_layer, self.depth)

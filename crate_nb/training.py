@@ -29,6 +29,7 @@ from .core import pick_device, send, tensor_digest, write_atomic
 from .rates import pack
 from .checkpoints import load_weights
 from .models import Architecture, Classifier, VARIANTS, count_parameters, make_model
+from .optimizers import OPTIMIZERS
 from .srr import layer_srr, layerwise_srr, pick_layer
 from .data import ImageData, NAMES, dataset_name, load_data, normalise
 from .augment import Draws, apply_draws, draw, resize
@@ -102,18 +103,14 @@ def make_optimizer(
     config: RunConfig,  # its `optimizer`, `lr` and `weight_decay`
     model: nn.Module,  # on the device where it is trained
 ) -> torch.optim.Optimizer:
-    """Adam or AdamW in one kernel.
-
-    A step may set `found_inf`, as torch's GradScaler does: where it is 1, no weight changes.
-    """
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+    "The optimiser of a run; `found_inf` and a learning rate on the device: see `OPTIMIZERS`."
     device, lr, capturable = next(model.parameters()).device, config.lr, False
     if device.type == "cuda":
         lr, capturable = torch.tensor(config.lr, device=device), True
         # The first steps are not captured, on purpose.
         warnings.filterwarnings("ignore", message="This instance was constructed with capturable")
-    decay = config.weight_decay
-    return kind(model.parameters(), lr, weight_decay=decay, fused=True, capturable=capturable)
+    rule = OPTIMIZERS[config.optimizer]
+    return rule.make(model.parameters(), lr, config.weight_decay, capturable)
 
 # %% ../nbs/18_training.ipynb #7a10c0e7
 def set_rate(
@@ -332,7 +329,7 @@ class Step:
         self.failed.copy_(torch.maximum(self.failed, (~loss.detach().isfinite()).float()))
         self.optimizer.zero_grad()
         loss.backward()
-        # See `make_optimizer`: where `found_inf` is 1, the weights stay.
+        # See `optimizers.OPTIMIZERS`: where `found_inf` is 1, the weights stay.
         self.optimizer.grad_scale, self.optimizer.found_inf = None, self.failed
         self.optimizer.step()
         self.add(sums)
