@@ -480,7 +480,7 @@ def _record(id: str, scale: str) -> Record:
 def runs_show(id, scale):
     "One record: configuration, provenance, history and final metrics."
     record = _record(id, scale)
-    hidden = {"probe": True, "history": True, "final": {"test_hits"}}
+    hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}}
     click.echo(json.dumps(record.model_dump(mode="json", exclude=hidden), indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seaborn as sns, torch
 from PIL import Image
 from .core import UserError, check_choice, device_name, home, pick_device, write_atomic
+from .optimizers import OPTIMIZERS
 from .runs import GRIDS, Positive, RunConfig, SCALES, Strict
 from .records import Record, Store
 from .engine import Engine, Place, pick_engine
@@ -355,9 +356,8 @@ def _augmentation(c: RunConfig) -> str:
 
 def _optimisation(c: RunConfig) -> str:
     "The optimiser, its learning rate, and its weight decay if there is any."
-    name = {"adam": "Adam", "adamw": "AdamW"}[c.optimizer]
     decay = f", weight decay {c.weight_decay:g}" if c.weight_decay else ""
-    return f"{name}, lr {c.lr:g} ({c.schedule}){decay}"
+    return f"{OPTIMIZERS[c.optimizer].title}, lr {c.lr:g} ({c.schedule}){decay}"
 
 
 def setting(
@@ -433,7 +433,7 @@ class PaperParameters(ReadParameters):
         return self
 
     @property
-    def folder(self) -> str | None:
+    def folder(self) -> str | Path | None:
         "The data set's folder, where it is one."
         return self.place().data
 

@@ -4,17 +4,18 @@
 
 # %% auto #0
 __all__ = ['Positive', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'AXIS_NAMES',
-           'EXPERIMENTS', 'GRIDS', 'one_line', 'Strict', 'ImageFields', 'ModelFields', 'OptimisationFields',
-           'RegulariserFields', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'narrower']
+           'EXPERIMENTS', 'GRIDS', 'one_line', 'Strict', 'Identified', 'RunConfig', 'scale_config', 'scale_of', 'Grid',
+           'read_grid', 'narrower']
 
 # %% ../nbs/15_runs.ipynb #a6dd6698
 import hashlib, itertools, json, tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 import pydantic
 from .core import UserError, check_choice
 from .models import SIZES, VARIANTS, check_sizes
+from .optimizers import OPTIMIZERS
 
 # %% ../nbs/15_runs.ipynb #cb44a35a
 def one_line(
@@ -60,76 +61,8 @@ class Strict(pydantic.BaseModel):
             raise UserError(message) from None
 
 # %% ../nbs/15_runs.ipynb #6035a89b
-class ImageFields(Strict):
-    "Which images a run sees, and how they are augmented."
-
-    dataset: str = "cifar10"  # its label, see `data.dataset_name`
-    train_size: Positive | None = None  # images of a fixed shuffle; None: all
-    test_size: Positive | None = None  # test images of a fixed shuffle; None: all
-    image_size: Positive = 224  # pixels, after resizing
-    crop: tuple[float, float] | None = (0.08, 1.0)  # area range of the crop; None: no crop
-    flip: bool = True  # mirror each training image with probability 1/2
-    ra_ops: pydantic.NonNegativeInt = 2  # RandAugment: operations; 0: none
-    ra_magnitude: int = pydantic.Field(14, ge=0, le=30)  # RandAugment: magnitude, of 0 to 30
-
-# %% ../nbs/15_runs.ipynb #42704f04
-class ModelFields(ImageFields):
-    "The model of a run."
-
-    variant: str = "crate"  # a row of `models.VARIANTS`
-    patch_size: Positive = 16  # pixels a side; divides `image_size`
-    dim: Positive = 384  # width of a token, d
-    depth: Positive = 12  # layers, L
-    heads: Positive = 6  # subspaces of a layer, K; divides `dim`
-    dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # after positions, softmax and output map
-    eta: float = pydantic.Field(0.1, gt=0)  # ISTA: step size
-    lam: float = pydantic.Field(0.1, ge=0)  # ISTA: weight of the l1 norm
-    # digest of the weights that the run starts from, see `training.start_from`; None: drawn
-    init: str | None = pydantic.Field(None, pattern="^[0-9a-f]{16}$")
-
-# %% ../nbs/15_runs.ipynb #2851f7c0
-class OptimisationFields(ModelFields):
-    "How a model is optimised."
-
-    optimizer: Literal["adam", "adamw"] = "adam"  # PyTorch's, betas and eps at its defaults
-    lr: float = pydantic.Field(1e-4, gt=0)  # learning rate; with `cosine`, of the first step
-    weight_decay: float = pydantic.Field(0.0, ge=0)  # adam: l2 penalty; adamw: decoupled
-    schedule: Literal["cosine", "constant"] = "cosine"  # cosine: to zero at the last step
-    batch_size: Positive = 128  # images of a step; an epoch's last batch may be smaller
-    epochs: pydantic.NonNegativeInt = 200  # at most, with `stop_loss`; 0: the model stays untrained
-    stop_loss: float | None = pydantic.Field(None, gt=0)  # nats; None: train all epochs
-
-# %% ../nbs/15_runs.ipynb #e294e2cf
-class RegulariserFields(OptimisationFields):
-    "Sparse rate reduction as a regulariser (eq. 14)."
-
-    srr_layer: Positive | Literal["random"] | None = None  # None: cross-entropy alone
-    srr_alpha: float = pydantic.Field(0.001, gt=0)  # weight of SRR in the loss
-    srr_eps: float = pydantic.Field(0.5, gt=0)  # distortion of its rates, squared inside
-    srr_lam: float = pydantic.Field(0.1, ge=0)  # weight of its sparsity term
-    srr_sparsity: Literal["l0", "l1"] = "l0"  # what its sparsity term is
-
-# %% ../nbs/15_runs.ipynb #38145702
-PROBE_EPOCHS = (0, 1, 2, 5, 10, 20, 50, 100, 150, 200)  # of the paper's scale; 0: before training
-
-
-class RunConfig(RegulariserFields):
-    "What is trained, on what, how, and what is recorded; one configuration gives one record."
-
-    probe_epochs: tuple[pydantic.NonNegativeInt, ...] = PROBE_EPOCHS  # when SRR is recorded
-    probe_size: Positive = 1000  # images; all where there are fewer
-    test_every: Positive = 1  # epochs between evaluations on test images; the last one counts too
-    probe_eps: tuple[pydantic.PositiveFloat, ...] = (0.1, 0.5, 1.0)  # distortions, at least one
-    seed: pydantic.NonNegativeInt = 0  # of all draws of the run, but not of the subsets
-
-    @pydantic.model_validator(mode="after")
-    def _consistent(self):
-        check_choice("variant", self.variant, VARIANTS)
-        check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
-        _check_crop(self.crop)
-        _check_layer(self.srr_layer, self.depth)
-        _check_probe(self.probe_epochs, self.epochs, self.probe_eps)
-        return self
+class Identified(Strict):
+    "Fields with an id: a hash of those that are not at their default."
 
     @property
     def id(self) -> str:
@@ -141,11 +74,11 @@ class RunConfig(RegulariserFields):
     def but(
         self,
         **changes,  # fields and their new values
-    ) -> "RunConfig":  # with its own id
+    ) -> Self:  # with its own id
         "A copy with some fields changed, validated; a `UserError` if they do not fit."
         return type(self)(**(dict(self) | changes))
 
-
+# %% ../nbs/15_runs.ipynb #7a10c0ed
 def _check_crop(crop: tuple[float, float] | None):
     if crop and not 0 < crop[0] <= crop[1] <= 1:
         raise UserError(
@@ -166,6 +99,68 @@ def _check_probe(at: tuple[int, ...], epochs: int, eps: tuple[float, ...]):
         raise UserError(f"probe_epochs {at}: give epochs from 0 to {epochs} in rising order")
     if not eps:
         raise UserError("probe_eps is empty; give at least one distortion, such as 0.5")
+
+# %% ../nbs/15_runs.ipynb #38145702
+PROBE_EPOCHS = (0, 1, 2, 5, 10, 20, 50, 100, 150, 200)  # of the paper's scale; 0: before training
+
+
+class RunConfig(Identified):
+    "What is trained, on what, how, and what is recorded; one configuration gives one record."
+
+    # the images
+    dataset: str = "cifar10"  # its label, see `data.dataset_name`
+    train_size: Positive | None = None  # images of a fixed shuffle; None: all
+    test_size: Positive | None = None  # test images of a fixed shuffle; None: all
+    image_size: Positive = 224  # pixels, after resizing
+    crop: tuple[float, float] | None = (0.08, 1.0)  # area range of the crop; None: no crop
+    flip: bool = True  # mirror each training image with probability 1/2
+    ra_ops: pydantic.NonNegativeInt = 2  # RandAugment: operations; 0: none
+    ra_magnitude: int = pydantic.Field(14, ge=0, le=30)  # RandAugment: magnitude, of 0 to 30
+
+    # the model
+    variant: str = "crate"  # a row of `models.VARIANTS`
+    patch_size: Positive = 16  # pixels a side; divides `image_size`
+    dim: Positive = 384  # width of a token, d
+    depth: Positive = 12  # layers, L
+    heads: Positive = 6  # subspaces of a layer, K; divides `dim`
+    dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # after positions, softmax and output map
+    eta: float = pydantic.Field(0.1, gt=0)  # ISTA: step size
+    lam: float = pydantic.Field(0.1, ge=0)  # ISTA: weight of the l1 norm
+    # digest of the weights that the run starts from, see `training.start_from`; None: drawn
+    init: str | None = pydantic.Field(None, pattern="^[0-9a-f]{16}$")
+
+    # the optimisation
+    optimizer: str = "adam"  # a row of `optimizers.OPTIMIZERS`
+    lr: float = pydantic.Field(1e-4, gt=0)  # learning rate; with `cosine`, of the first step
+    weight_decay: float = pydantic.Field(0.0, ge=0)  # adam: l2 penalty; adamw, lion: decoupled
+    schedule: Literal["cosine", "constant"] = "cosine"  # cosine: to zero at the last step
+    batch_size: Positive = 128  # images of a step; an epoch's last batch may be smaller
+    epochs: pydantic.NonNegativeInt = 200  # at most, with `stop_loss`; 0: the model stays untrained
+    stop_loss: float | None = pydantic.Field(None, gt=0)  # nats; None: train all epochs
+
+    # the regulariser (eq. 14)
+    srr_layer: Positive | Literal["random"] | None = None  # None: cross-entropy alone
+    srr_alpha: float = pydantic.Field(0.001, gt=0)  # weight of SRR in the loss
+    srr_eps: float = pydantic.Field(0.5, gt=0)  # distortion of its rates, squared inside
+    srr_lam: float = pydantic.Field(0.1, ge=0)  # weight of its sparsity term
+    srr_sparsity: Literal["l0", "l1"] = "l0"  # what its sparsity term is
+
+    # what is recorded: layer-wise SRR after `probe_epochs` and the last epoch, tests, the seed
+    probe_epochs: tuple[pydantic.NonNegativeInt, ...] = PROBE_EPOCHS  # 0: before; (): never
+    probe_size: Positive = 1000  # images; all where there are fewer
+    test_every: Positive = 1  # epochs between evaluations on test images; the last one counts too
+    probe_eps: tuple[pydantic.PositiveFloat, ...] = (0.1, 0.5, 1.0)  # distortions, at least one
+    seed: pydantic.NonNegativeInt = 0  # of all draws of the run, but not of the subsets
+
+    @pydantic.model_validator(mode="after")
+    def _consistent(self):
+        check_choice("variant", self.variant, VARIANTS)
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
+        _check_crop(self.crop)
+        _check_layer(self.srr_layer, self.depth)
+        _check_probe(self.probe_epochs, self.epochs, self.probe_eps)
+        return self
 
 # %% ../nbs/15_runs.ipynb #e902b5dd
 _SMALLER = "at smaller scales as much as the scale can bear"
@@ -220,19 +215,59 @@ _AT_32 = dict(dataset="cifar10", image_size=32, dim=96, heads=6, lr=1e-3, ra_ops
 
 SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and the seeds
     "smoke": dict(
-        **_DIGITS, train_size=96, test_size=60, dim=16, heads=2, epochs=1, lr=2e-3, probe_size=32
-    )
-    | dict(probe_epochs=(0, 1), seeds=(0, 1)),
-    "quick": dict(**_DIGITS, dim=32, heads=4, epochs=5, lr=1e-3, probe_size=200)
-    | dict(probe_epochs=(0, 1, 2, 3, 5), seeds=(0, 1, 2)),
+        **_DIGITS,
+        train_size=96,
+        test_size=60,
+        dim=16,
+        heads=2,
+        epochs=1,
+        lr=2e-3,
+        probe_epochs=(0, 1),
+        probe_size=32,
+        seeds=(0, 1),
+    ),
+    "quick": dict(
+        **_DIGITS,
+        dim=32,
+        heads=4,
+        epochs=5,
+        lr=1e-3,
+        probe_epochs=(0, 1, 2, 3, 5),
+        probe_size=200,
+        seeds=(0, 1, 2),
+    ),
     "small": dict(
-        **_AT_32, train_size=10_000, test_size=2_000, patch_size=4, batch_size=64, epochs=6
-    )
-    | dict(crop=None, flip=True, probe_epochs=(0, 1, 2, 4, 6), seeds=(0, 1, 2, 3, 4)),
-    "medium": dict(**_AT_32, patch_size=8, batch_size=128, epochs=30, crop=(0.5, 1.0))
-    | dict(test_every=5, probe_epochs=(0, 1, 2, 5, 10, 20, 30), seeds=(0, 1, 2, 3, 4)),
-    "untrained": dict(dataset="cifar10", **SIZES["tiny"], train_size=64, test_size=64, epochs=0)
-    | dict(probe_epochs=(0,), probe_size=64, seeds=tuple(range(20))),
+        **_AT_32,
+        train_size=10_000,
+        test_size=2_000,
+        patch_size=4,
+        batch_size=64,
+        epochs=6,
+        crop=None,
+        flip=True,
+        probe_epochs=(0, 1, 2, 4, 6),
+        seeds=(0, 1, 2, 3, 4),
+    ),
+    "medium": dict(
+        **_AT_32,
+        patch_size=8,
+        batch_size=128,
+        epochs=30,
+        crop=(0.5, 1.0),
+        test_every=5,
+        probe_epochs=(0, 1, 2, 5, 10, 20, 30),
+        seeds=(0, 1, 2, 3, 4),
+    ),
+    "untrained": dict(
+        dataset="cifar10",
+        **SIZES["tiny"],
+        train_size=64,
+        test_size=64,
+        epochs=0,
+        probe_epochs=(0,),
+        probe_size=64,
+        seeds=tuple(range(20)),
+    ),
     "paper": dict(dataset="cifar10", **SIZES["tiny"], seeds=(0, 1, 2)),
 }
 

@@ -711,11 +711,12 @@ def _noise_batch(config: RunConfig, device: torch.device, images: int):
 
 
 def _timed_step(step: Step, x, y, i: int):
-    draws = draw_for(step.config, len(x), *x.shape[2:], generator(i))
-    layer = step.config.srr_layer
+    c, layer = step.config, step.config.srr_layer
     assert layer != "random", "a step regularises one layer"
-    step.compute(apply_draws(x, draws, step.config.image_size), y, layer)
-    step.sums.tolist()  # waits for the device
+    count, _, height, width = x.shape
+    draws = draw_for(c, count, height, width, generator(i))
+    step.compute(apply_draws(x, draws, c.image_size), y, layer)
+    step.failed.item()  # waits for the device
 
 
 @lru_cache(maxsize=64)

@@ -30,6 +30,7 @@ from .rates import pack
 from .checkpoints import load_weights
 from .models import Architecture, Classifier, VARIANTS, count_parameters, make_model
 from .weights import Weights, check_start, fit_weights, pack_weights, read_weights
+from .optimizers import OPTIMIZERS
 from .srr import layer_srr, layerwise_srr, pick_layer
 from .data import ImageData, NAMES, dataset_name, load_data, normalise
 from .augment import Draws, apply_draws, draw, resize
@@ -148,18 +149,14 @@ def make_optimizer(
     config: RunConfig,  # its `optimizer`, `lr` and `weight_decay`
     model: nn.Module,  # on the device where it is trained
 ) -> torch.optim.Optimizer:
-    """Adam or AdamW in one kernel.
-
-    A step may set `found_inf`, as torch's GradScaler does: where it is 1, no weight changes.
-    """
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+    "The optimiser of a run; `found_inf` and a learning rate on the device: see `OPTIMIZERS`."
     device, lr, capturable = next(model.parameters()).device, config.lr, False
     if device.type == "cuda":
         lr, capturable = torch.tensor(config.lr, device=device), True
         # The first steps are not captured, on purpose.
         warnings.filterwarnings("ignore", message="This instance was constructed with capturable")
-    decay = config.weight_decay
-    return kind(model.parameters(), lr, weight_decay=decay, fused=True, capturable=capturable)
+    rule = OPTIMIZERS[config.optimizer]
+    return rule.make(model.parameters(), lr, config.weight_decay, capturable)
 
 # %% ../nbs/18_training.ipynb #7a10c0e7
 def set_rate(
@@ -221,7 +218,7 @@ def batch_means(
 # %% ../nbs/18_training.ipynb #8d29169f
 @torch.no_grad()
 def evaluate(
-    model: nn.Module,  # on the device of the images; left in evaluation mode
+    model: Classifier,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W), of any size
     y: Tensor,  # labels (m,)
     batch_size: int = 250,  # images at once
@@ -237,7 +234,7 @@ def evaluate(
 
 # %% ../nbs/18_training.ipynb #40a222ba
 def score(
-    model: nn.Module,  # on the device of the images; left in evaluation mode
+    model: Classifier,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W) uint8, of any size
     y: Tensor,  # labels (m,)
 ) -> dict[str, float | str]:  # loss (nats), accuracy (%), hits: see `records.unpack_hits`
@@ -358,8 +355,8 @@ class Step:
     ):
         self.config, self.model, self.engine, self.task = config, model, engine, task
         self.optimizer: Any = make_optimizer(config, model)  # with `found_inf`, see `compute`
-        self.sums: Tensor | None = None  # over the images since they were last set
-        self.names: list[str] = []  # of the sums
+        self.sums = torch.zeros(0)  # over the images since they were last set
+        self.names: list[str] = []  # of the sums; none before the first step
         self.failed = torch.zeros((), device=engine.device)  # 1 after a loss that is not finite
         compile_for(engine, model)
         self.launch = Replayed(self.compute, cuda_graphs()) if engine.graphs else self.compute
@@ -378,7 +375,7 @@ class Step:
         self.failed.copy_(torch.maximum(self.failed, (~loss.detach().isfinite()).float()))
         self.optimizer.zero_grad()
         loss.backward()
-        # See `make_optimizer`: where `found_inf` is 1, the weights stay.
+        # See `optimizers.OPTIMIZERS`: where `found_inf` is 1, the weights stay.
         self.optimizer.grad_scale, self.optimizer.found_inf = None, self.failed
         self.optimizer.step()
         self.add(sums)
@@ -388,7 +385,7 @@ class Step:
         sums: dict[str, Tensor],  # of one batch
     ):
         "Add the sums of a batch, in float64."
-        if self.sums is None:
+        if not self.names:
             self.restore(dict.fromkeys(sums, 0.0))
         if list(sums) != self.names:
             raise OtherRun(
@@ -623,7 +620,6 @@ class Watch:
     def look(self):
         "Wait for the device, read its sums, report what is new."
         p, step = self.progress, self.step
-        assert step.sums is not None, "a look follows a step"
         p.sums = dict(zip(step.names, step.sums.tolist()))
         if step.failed.item():
             self.fail(self._since_last_look(), "the loss is not finite")
@@ -650,7 +646,6 @@ class Watch:
 
     def start_epoch(self):
         "Set the sums to zero."
-        assert self.step.sums is not None, "an epoch ends with a step"
         self.step.sums.zero_()
         self.progress.sums, self.seen, self.looked = {}, {}, 0
 
