@@ -36,6 +36,7 @@ GUIDES = [
     "add_a_measure",
     "own_images",
     "official_checkpoint",
+    "use_a_trained_model",
     "regulariser",
     "measure_your_transformer",
     "slurm",
