@@ -11,6 +11,7 @@ __all__ = ['OPS', 'random_boxes', 'crop_resize', 'resize', 'brightness', 'color'
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 import torch, torch.nn.functional as F
 from torch import Tensor
 from .core import UserError, send
@@ -301,6 +302,11 @@ OPS: dict[str, Op] = {  # RandAugment's operations, in its order
 }
 
 # %% ../nbs/14_augment.ipynb #f2db747e
+def _joined(column: tuple[Any, ...]) -> Any:
+    "A field of several draws as one tensor; None if that step is left out."
+    return None if column[0] is None else torch.cat(column)
+
+
 @dataclass(frozen=True)
 class Draws:
     "What augmentation draws for a batch; row i is for image i. None: that step is left out."
@@ -317,7 +323,7 @@ class Draws:
     ) -> "Draws":
         "The draws of several batches, joined as the draws of one batch."
         columns = zip(*((d.boxes, d.mirrored, d.ops, d.values) for d in parts))
-        return cls(*(None if c[0] is None else torch.cat(c) for c in columns))
+        return cls(*map(_joined, columns))
 
 # %% ../nbs/14_augment.ipynb #06a00020
 def _magnitudes(share: float, width: int) -> tuple[Tensor, Tensor]:  # (14,) float64, (14,) bool
@@ -415,4 +421,5 @@ def augment(
     **kw,  # `crop`, `flip`, `ops`, `magnitude` as for `draw`
 ) -> Tensor:  # uint8 (B, C, size, size)
     "Draw and apply; a `UserError` if the magnitude is not allowed."
-    return apply_draws(x, draw(len(x), *x.shape[2:], g, size, **kw), size)
+    count, _, height, width = x.shape
+    return apply_draws(x, draw(count, height, width, g, size, **kw), size)

@@ -89,13 +89,55 @@ _VIT = Format(
     kernels="patch_embed.proj.weight",
 )
 
+# %% ../nbs/05_checkpoints.ipynb #5c0e0008
+_TOST_CLASS_NAMES = {  # of a class-attention block
+    "norm1.": "norm_attention.",
+    "attn.qkv.": "qkv.",
+    "attn.proj.": "output.",
+    "norm2.": "norm_mlp.",
+    "mlp.fc1.": "mlp.up.",
+    "mlp.fc2.": "mlp.down.",
+    "gamma1": "scale_attention.weight",
+    "gamma2": "scale_mlp.weight",
+}
+
+_TOST = Format(
+    "ToST's vision code",
+    marker="patch_embed.proj.0.",
+    layers="blocks.",
+    names={
+        "cls_token": "cls_token",
+        "patch_embed.proj.": "stem.",
+        "pos_embeder.token_projection.": "positions.project.",
+        "norm.": "head.0.",
+        "head.": "head.1.",
+    }
+    | {
+        f"cls_attn_blocks.{i}.{theirs}": f"class_layers.{i}.{ours}"
+        for i in range(2)
+        for theirs, ours in _TOST_CLASS_NAMES.items()
+    },
+    layer_names={
+        "norm1.": "norm_compress.",
+        "attn.qkv.": "compress.project.",
+        "attn.temp": "compress.temp",
+        "attn.to_out.0.": "output.",
+        "norm2.": "norm_sparsify.",
+        "mlp.fc1.": "sparsify.up.",
+        "mlp.fc2.": "sparsify.down.",
+        "gamma1": "scale_compress.weight",
+        "gamma2": "scale_sparsify.weight",
+    },
+    loader="crate_nb.tost:load_tost",
+)
+
 # %% ../nbs/05_checkpoints.ipynb #5c0e0004
 # name -> format; a new one is a new row
 FORMATS: dict[str, Format] = {
     "crate": _CRATE,
     "crate-alpha": _ALPHA,
     "vit": _VIT,
-    "tost": Format("ToST's vision code", "patch_embed.proj.0.", loader="crate_nb.tost:load_tost"),
+    "tost": _TOST,
     "crate-mae": Format("CRATE-MAE", "mask_token", loader="crate_nb.masked:load_masked"),
 }
 

@@ -15,7 +15,7 @@ import itertools, math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 import numpy as np, pandas as pd
 from scipy import stats
 from .core import UserError, check_choice, generator, project_root
@@ -220,16 +220,27 @@ def holm(
 VERDICTS = ("reproduced", "contradicted", "inconclusive", "not run")  # what a verdict can be
 
 
+_Value = TypeVar("_Value")
+
+
+def _all_there(values: Iterable[_Value | None]) -> list[_Value] | None:
+    "The values; None if one of them is None."
+    given = list(values)
+    there = [value for value in given if value is not None]
+    return there if len(there) == len(given) else None
+
+
 def verdict_of(
     checks: Sequence[AnyCheck | None],  # None stands for a check that lacks records
 ) -> tuple[str, list[Interval]]:  # one of `VERDICTS`; 95 % intervals, none if not run
     "The verdict of a claim's checks, and their intervals."
-    if not checks or None in checks:
+    there: list[AnyCheck] | None = _all_there(checks)
+    if not there:
         return "not run", []
-    found = [c.interval() for c in checks]
-    if any(holm([c.p_below() for c in checks])):
+    found = [c.interval() for c in there]
+    if any(holm([c.p_below() for c in there])):
         return "contradicted", found
-    if all(c.p_above() <= LEVEL for c in checks):
+    if all(c.p_above() <= LEVEL for c in there):
         return "reproduced", found
     return "inconclusive", found
 
@@ -253,13 +264,13 @@ def hit_table(
     images: int,  # test images
 ) -> np.ndarray | None:  # (seeds, images) of bool; None if some record does not hold its hits
     "Which test images the runs of one variant and training classify rightly."
-    packed = {
+    packed: dict[int, str | None] = {
         r.config.seed: r.final.get("test_hits")
         for r in records
         if (r.config.variant, training_name(r.config)) == cell
     }
-    wanted = [packed.get(seed) for seed in seeds]
-    if None in wanted:
+    wanted = _all_there(packed.get(seed) for seed in seeds)
+    if wanted is None:
         return None
     return np.stack([unpack_hits(text, images) for text in wanted])
 
@@ -543,7 +554,7 @@ def toy_runs(
     "R^c under one rule, for every toy seed, in nats."
     draws = [generator("toy", s) for s in seeds]
     kappa = step * TOKENS * eps**2 / SUBSPACE
-    setting = dict(n=TOKENS, p=SUBSPACE, eps=eps, norm=norm, kappa=kappa)
+    setting: dict[str, Any] = dict(n=TOKENS, p=SUBSPACE, eps=eps, norm=norm, kappa=kappa)
     return toy_trajectory(rule, draws, **setting, hold=True).numpy()
 
 # %% ../nbs/22_claims.ipynb #c1a10023
@@ -586,7 +597,7 @@ def _rises_in_each_layer(norm: float | None = None) -> Statistic:
     return statistic
 
 # %% ../nbs/22_claims.ipynb #c1a10024
-_TOY_SETTING = dict(
+_TOY_SETTING: dict[str, Any] = dict(
     unit="nats",
     epses=(1.0, 0.1, 0.5),
     differs="d, N, K, p, eps and kappa of the toy are missing from our text",
@@ -791,7 +802,8 @@ def _leads(axis: str | None, column: str) -> _StudyChecks:
 
 def _flatness_over_srr(study: Study, paper: pd.DataFrame, eps: float) -> list[AnyCheck | None]:
     "Flatness over SRR along dropout and model type."
-    flat, made = "1/pac-bayes-flatness", []
+    flat = "1/pac-bayes-flatness"
+    made: list[AnyCheck | None] = []
     for axis, column in (("dropout", "dropout"), ("variant", "model_type")):
         lead = _minus(study.tau(flat, eps, axis), study.tau("SRR", eps, axis))
         label = f"flatness over SRR along {column.replace('_', ' ')}"
@@ -803,7 +815,7 @@ _STUDY = (
     "all values of the axes but width 384; LayerNorm kept for margin and sigma; path norm and "
     "weight list as in 19_measures"
 )
-_STUDY_SETTING = dict(experiment="tab1", differs=_STUDY)
+_STUDY_SETTING: dict[str, Any] = dict(experiment="tab1", differs=_STUDY)
 
 _TABLE_1_CLAIMS = [
     Claim(
@@ -919,8 +931,8 @@ _Weights = dict[tuple[str, str], float]  # (variant, training) -> weight of its 
 
 def _printed_sum(weights: _Weights, dataset: str) -> float | None:
     "The same weighted sum of the paper's accuracies; None if it does not print all of them."
-    accuracies = [printed_accuracy(variant, training, dataset) for variant, training in weights]
-    if None in accuracies:
+    accuracies = _all_there(printed_accuracy(*cell, dataset) for cell in weights)
+    if accuracies is None:
         return None
     return round(sum(w * a for w, a in zip(weights.values(), accuracies)), 3)
 
@@ -929,8 +941,8 @@ def _noise_of(
     records: Sequence[Record], images: int, weights: _Weights, rows: pd.DataFrame
 ) -> float:
     "The noise of the test images, or its bound where some record does not hold its hits."
-    hits = [hit_table(records, cell, rows.index, images) for cell in weights]
-    if any(h is None for h in hits):
+    hits = _all_there(hit_table(records, cell, rows.index, images) for cell in weights)
+    if hits is None:
         return test_noise(rows.mean(), weights.values(), images)
     return hit_noise(hits, weights.values())
 
@@ -1075,7 +1087,11 @@ _above_the_middle = partial(
     },
     label="CRATE-T above the middle of CRATE-C and CRATE",
 )
-_MOST_OF_THE_GAP = [_over("crate-t", "crate-c"), _over("crate", "crate-c"), _above_the_middle]
+_MOST_OF_THE_GAP: list[_AccuracyCheck] = [
+    _over("crate-t", "crate-c"),
+    _over("crate", "crate-c"),
+    _above_the_middle,
+]
 
 # %% ../nbs/22_claims.ipynb #c1a1003c
 _TABLE_3_CLAIMS = [
@@ -1172,10 +1188,13 @@ def _seeds_for(check: Check, level: float) -> float:
 def _times_as_many(check: Resampled, level: float) -> float:
     "How many times as many types and cells a bootstrapped check needs."
     distance = _distance(check)
-    return (_reach(level) * np.std(check.draws) / distance) ** 2 if distance else math.inf
+    return float((_reach(level) * np.std(check.draws) / distance) ** 2) if distance else math.inf
 
 # %% ../nbs/22_claims.ipynb #c1a10043
-def _still_open(checks: Sequence[AnyCheck]) -> tuple[Sequence[AnyCheck], float, Callable]:
+_Kind = TypeVar("_Kind", Check, Resampled)
+
+
+def _still_open(checks: Sequence[_Kind]) -> tuple[Sequence[_Kind], float, Callable]:
     "The checks that matter, at what level each, and which of their needs counts: min or max."
     failing = [c for c in checks if c.interval().mean <= c.threshold]
     if failing:
@@ -1186,27 +1205,28 @@ def _still_open(checks: Sequence[AnyCheck]) -> tuple[Sequence[AnyCheck], float, 
 def _seeds_in_words(seeds: float, claim: Claim, evidence: Evidence) -> str:
     "A number of seeds, with what their runs cost by the median run of those recorded."
     told = f"about {seeds:,} seeds"
-    recorded = evidence.records(claim.experiment) if claim.experiment else []
-    if not recorded:
+    experiment = claim.experiment
+    recorded = evidence.records(experiment) if experiment else []
+    if experiment is None or not recorded:
         return told
-    runs = plan(claim.experiment, evidence.scale, evidence.dataset, [0])
+    runs = plan(experiment, evidence.scale, evidence.dataset, [0])
     seconds_of_a_seed = float(np.median([r.seconds for r in recorded])) * len(runs)
     hours = seeds * seconds_of_a_seed / 3600
     return told + (f", {hours:,.0f} core-hours" if hours >= 1 else "")
 
 
-def settles(
-    claim: Claim,  # one whose verdict is inconclusive
-    checks: Sequence[AnyCheck],  # its checks
-    evidence: Evidence,  # what they were made from: it tells the cost of a seed
-) -> str:  # in words
-    "What would settle an inconclusive claim."
+def _settled_by_models(checks: Sequence[Resampled]) -> str:
+    "What would settle a claim whose checks are bootstrapped over models."
     matter, level, which = _still_open(checks)
-    if isinstance(checks[0], Resampled):
-        factor = which(_times_as_many(c, level) for c in matter)
-        if factor < 100:
-            return f"about {factor:.2g} times as many model types and cells"
-        return "not feasible: more than 100 times as many model types and cells"
+    factor = which(_times_as_many(c, level) for c in matter)
+    if factor < 100:
+        return f"about {factor:.2g} times as many model types and cells"
+    return "not feasible: more than 100 times as many model types and cells"
+
+
+def _settled_by_seeds(claim: Claim, checks: Sequence[Check], evidence: Evidence) -> str:
+    "What would settle a claim whose checks have one value per seed."
+    matter, level, which = _still_open(checks)
     if any(len(c.values) < 3 for c in checks):
         return "at least three seeds first"
     seeds = which(_seeds_for(c, level) for c in matter)
@@ -1216,6 +1236,18 @@ def settles(
         images = f"{evidence.test_images:,} test images"
         return f"no number of seeds: the noise of {images} is as large; more test images"
     return "no number of seeds: the mean is at its threshold"
+
+
+def settles(
+    claim: Claim,  # one whose verdict is inconclusive
+    checks: Sequence[AnyCheck],  # its checks
+    evidence: Evidence,  # what they were made from: it tells the cost of a seed
+) -> str:  # in words
+    "What would settle an inconclusive claim."
+    bootstrapped = [c for c in checks if isinstance(c, Resampled)]
+    if bootstrapped:
+        return _settled_by_models(bootstrapped)
+    return _settled_by_seeds(claim, [c for c in checks if isinstance(c, Check)], evidence)
 
 # %% ../nbs/22_claims.ipynb #30dfccea
 ROW = (  # columns of `assess`
@@ -1248,9 +1280,10 @@ def _rows_at(
     "The rows of a claim at one setting and eps; none if it is not run there."
     checks = statistic(evidence, eps)
     verdict, intervals = verdict_of(checks.values)
-    settle = settles(claim, checks.values, evidence) if verdict == "inconclusive" else ""
+    there = [c for c in checks.values if c is not None]  # all of them, if the claim is run
+    settle = settles(claim, there, evidence) if verdict == "inconclusive" else ""
     outcome = dict(verdict=verdict, settle=settle)
-    rows = [_row(claim, setting, eps, c, i) | outcome for c, i in zip(checks.values, intervals)]
+    rows = [_row(claim, setting, eps, c, i) | outcome for c, i in zip(there, intervals)]
     return Found(rows, checks.ids)
 
 

@@ -12,13 +12,14 @@ import json, os, sys, tempfile, time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 import click, pandas as pd
 from tqdm import tqdm
 from . import __version__
 from .core import UserError, check_choice, home, pick_device, project_root, write_atomic
 from .data import ARCHIVES, NAMES, find_archive, load_data
 from .runs import EXPERIMENTS, RunConfig, SCALES, scale_config
-from .records import Record, Store, compare_runs, training_name
+from .records import Record, Store, compare_runs, read_record, training_name
 from .engine import Place, can_compile
 from .training import train
 from .measures import MEASURES, MeasureSettings, measure
@@ -372,7 +373,7 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     click.echo(f"\nreport: {os.path.relpath(report)}")
 
 # %% ../nbs/26_cli.ipynb #1802d904
-def _setting(text: str) -> tuple[str, object]:
+def _setting(text: str) -> tuple[str, Any]:
     "`key=value`, the value read as JSON where it is JSON."
     key, eq, value = text.partition("=")
     if not eq:
@@ -383,7 +384,7 @@ def _setting(text: str) -> tuple[str, object]:
         return key, value
 
 
-def _changes(settings: Sequence[str]) -> dict[str, object]:
+def _changes(settings: Sequence[str]) -> dict[str, Any]:
     "The fields of a configuration that `--set` names; those with an option are refused."
     changes = dict(map(_setting, settings))
     clash = {"dataset", "scale"} & changes.keys()
@@ -447,7 +448,7 @@ def _record(id: str, scale: str) -> Record:
             f"{len(ids)} records of scale {scale} have an id that starts with {id!r}; "
             f"list them with: crate-nb runs list --scale {scale}"
         )
-    return store.get(ids[0])
+    return read_record(store.path(ids[0]))
 
 
 @runs_group.command("show")

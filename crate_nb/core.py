@@ -8,7 +8,7 @@ __all__ = ['UserError', 'check_choice', 'registered', 'resolve', 'project_root',
            'side_by_side', 'product_rate']
 
 # %% ../nbs/00_core.ipynb #b21dc5b4
-import hashlib, importlib, importlib.util, os, statistics, subprocess, tempfile, time
+import hashlib, importlib, os, statistics, subprocess, tempfile, time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
@@ -18,7 +18,7 @@ from typing import Any
 # OpenMP threads that wait should sleep, not spin: on a busy machine, spinning made small float64
 # products some fifty times slower. The setting has an effect only before torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-import torch
+import torch, crate_nb
 
 # %% ../nbs/00_core.ipynb #467f1bb1
 class UserError(ValueError):
@@ -65,7 +65,7 @@ def resolve(
     return getattr(importlib.import_module(module), name)
 
 # %% ../nbs/00_core.ipynb #ca30673e
-_package = Path(importlib.util.find_spec("crate_nb").origin).resolve().parent
+_package = Path(crate_nb.__file__).resolve().parent
 
 
 def project_root() -> Path:
@@ -260,7 +260,7 @@ def side_by_side(
     warm: int = 1,  # rounds before them, which don't count
 ) -> dict[str, float]:  # the median seconds of each
     "Time several calls in turn, so that other work on the machine slows all of them alike."
-    seconds = {name: [] for name in calls}
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
     for i in range(warm + repeat):
         for name, call in calls.items():
             passed = _seconds(call, device)

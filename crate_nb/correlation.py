@@ -54,7 +54,7 @@ def met(
     return table[table.criterion_met.astype(bool) & table[measures].notna().all(axis=1)]
 
 # %% ../nbs/20_correlation.ipynb #6b9cc7fc
-def _numbers(x: Sequence[float]) -> np.ndarray:
+def _numbers(x: Sequence[float] | np.ndarray) -> np.ndarray:
     "The values as floats; a `UserError` if one is missing."
     x = np.asarray(x, float)
     missing = np.isnan(x).sum()
@@ -252,7 +252,7 @@ def two_way_draws(
 
 # %% ../nbs/20_correlation.ipynb #10b00022
 def weighted_tau(
-    measure: Sequence[float],  # one value per model
+    measure: Sequence[float] | np.ndarray,  # one value per model
     gap: Sequence[float],  # of the same models
     replicates: Sequence,  # to which grid each belongs, such as its seed
 ) -> Callable[[np.ndarray], np.ndarray]:
@@ -477,7 +477,7 @@ def infer_models(
     "The number of models behind a column of overall taus: the n whose fit chance explains least."
     possible = [n for n in range(3, 10**digits) if _share_that_fits(n, digits) < 1]
     chances = {n: _chance(taus, n, digits) for n in possible}
-    n = min(chances, key=chances.get)
+    n = min(chances, key=chances.__getitem__)
     return (n if chances[n] < 1e-3 / len(possible) else None), chances[n]
 
 # %% ../nbs/20_correlation.ipynb #10b00037

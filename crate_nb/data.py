@@ -208,6 +208,13 @@ def _check_member(m: tarfile.TarInfo, path: Path) -> None:
         )
 
 
+def _content(tar: tarfile.TarFile, m: tarfile.TarInfo) -> bytes:
+    "The bytes of a member that is a file."
+    file = tar.extractfile(m)
+    assert file is not None, f"{m.name} is a folder"
+    return file.read()
+
+
 def _members(path: Path, names: list[str]) -> Iterator[bytes]:
     "The bytes of the members `names`, read in place; nothing is extracted."
     with _open_tar(path) as tar:
@@ -220,7 +227,7 @@ def _members(path: Path, names: list[str]) -> Iterator[bytes]:
                     f"{path} has no {name}; "
                     "it is not the official file, delete it and fetch it again"
                 )
-            yield tar.extractfile(members[name]).read()
+            yield _content(tar, members[name])
 
 # %% ../nbs/13_data.ipynb #da7a5011
 def _read_rows(data: bytes, where: str, rows: int, a: Archive) -> tuple[Tensor, Tensor]:
@@ -483,7 +490,7 @@ def _files_of_archive(path: Path) -> dict[str, bytes]:
     "The JPEG files of a downloaded archive, by their path below its one folder."
     with _open_tar(path) as tar:
         return {
-            m.name.partition("/")[2]: tar.extractfile(m).read()
+            m.name.partition("/")[2]: _content(tar, m)
             for m in tar
             if m.isfile() and m.name.endswith(".jpg")
         }
@@ -639,9 +646,9 @@ def _cached(key: str, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, .
 
 def _as_data(name: str, parts: tuple[Tensor, ...], classes: int | None = None) -> ImageData:
     "The data set of four tensors; without `classes`, the largest label says how many there are."
-    y_train = parts[1]
+    x_train, y_train, x_test, y_test = parts
     classes = classes or int(y_train.max()) + 1
-    return ImageData(name, classes, *parts, digest=tensor_digest(*parts))
+    return ImageData(name, classes, x_train, y_train, x_test, y_test, tensor_digest(*parts))
 
 # %% ../nbs/13_data.ipynb #da7a5047
 def _load_archive(name: str, folder: Path | None) -> ImageData:
@@ -704,13 +711,13 @@ def load_data(
     "The data set `spec`, decoded; a `UserError` that says what to do if it is absent or damaged."
     name = dataset_name(spec)
     named = Path(folder) if folder else None
-    own = None if spec in NAMES else Path(spec).expanduser()
+    own = Path(spec).expanduser()
     if name == "digits":
         return load_digits()
     if name in ARCHIVES:
         return _load_archive(name, named)
     if name in TREES:
-        return _load_tree(name, named or own)
+        return _load_tree(name, named or (None if spec in NAMES else own))
     return _load_parquet(name, own, size)
 
 # %% ../nbs/13_data.ipynb #5f0b85c6
@@ -722,7 +729,8 @@ STATISTICS = {  # channels -> mean, standard deviation, of pixels in [0, 1]
 
 @lru_cache
 def _statistics(channels: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    return tuple(torch.tensor(t, device=device).view(-1, 1, 1) for t in STATISTICS[channels])
+    mean, std = (torch.tensor(t, device=device).view(-1, 1, 1) for t in STATISTICS[channels])
+    return mean, std
 
 
 def normalise(

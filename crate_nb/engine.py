@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 import torch, torch._functorch.config, torch.nn as nn
 from torch import Tensor
 from .core import UserError, check_choice, pick_device
@@ -147,7 +148,7 @@ def can_compile() -> bool:
     return exact and compiled
 
 # %% ../nbs/17_engine.ipynb #12850d54
-def _compile_whole(model: nn.Module):
+def _compile_whole(model: Any):
     dynamo = torch._dynamo.config
     dynamo.recompile_limit = dynamo.accumulated_recompile_limit = 1024
     model.compile(dynamic=False)
@@ -155,7 +156,7 @@ def _compile_whole(model: nn.Module):
     model.classify = torch.compile(model.classify, dynamic=False)
 
 
-def _compile_layers(model: nn.Module):
+def _compile_layers(model: Any):
     dynamo, functorch = torch._dynamo.config, torch._functorch.config
     dynamo.recompile_limit = dynamo.accumulated_recompile_limit = 1024  # variants, one token, all
     dynamo.suppress_errors = True  # what can't be compiled runs as it is
@@ -216,7 +217,8 @@ class Replayed:
         warm: int = 3,  # steps of each kind before it is captured
     ):
         self.step, self.capture, self.warm = step, capture, warm
-        self.calls, self.captured = Counter(), {}
+        self.calls: Counter[int | None] = Counter()  # by layer
+        self.captured: dict[int | None, Callable] = {}  # layer -> what replays its step
 
     def __call__(
         self,

@@ -12,7 +12,7 @@ import hashlib, io, itertools, json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seaborn as sns, torch
 from PIL import Image
 from .core import UserError, check_choice, device_name, home, pick_device, write_atomic
@@ -23,7 +23,7 @@ from .sweeps import dataset_label, plan, records_of
 from .claims import Claim, Interval
 
 # %% ../nbs/23_figures.ipynb #13fa0001
-_STYLE = {
+_STYLE: Any = {
     "figure.dpi": 100,
     "savefig.dpi": 200,
     "savefig.bbox": "tight",
@@ -445,7 +445,8 @@ class PaperParameters(ReadParameters):
         A `UserError` if a run fails."""
         is_measured = experiment in GRIDS
         runs = self._plan(experiment)
-        return records_of(runs, is_measured, self.place())
+        found = records_of(runs, is_measured, self.place())
+        return [r for r in found if r is not None]  # without a deadline, all are there
 
     def records_there(
         self,
@@ -504,7 +505,9 @@ def _unknown(namespace: dict[str, Any], model: type[Strict]) -> list[str]:
 
 def read_parameters(
     namespace: dict[str, Any],  # `globals()` of the notebook
-    model: type[_P] = PaperParameters,  # its fields are the parameters that the notebook may have
+    model: type[_P] = cast(
+        Any, PaperParameters
+    ),  # its fields are the parameters that the notebook may have
 ) -> _P:  # an instance of `model`
     """The validated parameters of a paper notebook.
     A `UserError` for an unknown name or a bad value, before any work."""

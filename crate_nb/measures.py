@@ -142,7 +142,8 @@ class AccuracyDrop:
     ):
         self.model, self.batches, self.draws, self.seed = model, batches, draws, seed
         self.passes = 0.0
-        self.noise = [None] * draws  # kept: drawing takes longer than a small model's forward pass
+        # kept: drawing takes longer than a small model's forward pass
+        self.noise: list[list[Tensor] | None] = [None] * draws
         self.images = sum(len(y) for _, y in batches)
         self.full: dict[int | None, float] = {}  # accuracy without noise
 
@@ -168,9 +169,10 @@ class AccuracyDrop:
     def _draw(self, i: int, fresh: int) -> list[Tensor]:
         if fresh:
             return noise(self.model, self.seed, fresh * self.draws + i)
-        if self.noise[i] is None:
-            self.noise[i] = noise(self.model, self.seed, i)
-        return self.noise[i]
+        kept = self.noise[i]
+        if kept is None:
+            kept = self.noise[i] = noise(self.model, self.seed, i)
+        return kept
 
     def __call__(
         self,
@@ -309,7 +311,7 @@ class MeasureSettings(Strict):
     srr_layernorm: Literal["kept", "removed"] = "removed"  # of the measure SRR; both are recorded
     convention: Literal["deviation", "published"] = "deviation"  # published: sigma is its root
     eps: tuple[pydantic.PositiveFloat, ...] = pydantic.Field(
-        (0.5, 0.1, 1.0), min_length=1
+        default=(0.5, 0.1, 1.0), min_length=1
     )  # of SRR: the measure has the first, the others are kept for comparison
     lam: pydantic.NonNegativeFloat = 0.1  # of SRR
 
@@ -330,7 +332,7 @@ def _spec2(w: Tensor) -> float:
 class Weights:
     "The matrices of a trained model, what training added to them, and their norms."
 
-    model: nn.Module  # with its trained weights
+    model: Any  # an nn.Module with its trained weights; some measures need a `Classifier`
     initial: nn.Module  # the same model before training
 
     @cached_property
@@ -378,7 +380,7 @@ class _Batches(Sequence):
         return normalise(x), self.y[i]
 
 # %% ../nbs/19_measures.ipynb #14ea0016
-def _layerwise(model: nn.Module, batches: Sequence, c: MeasureSettings) -> pd.DataFrame:
+def _layerwise(model: Any, batches: Sequence, c: MeasureSettings) -> pd.DataFrame:
     "`layerwise_srr`; all of its terms are NaN if tokens are not finite or too large."
     try:
         return layerwise_srr(model, batches, c.eps, c.lam)
@@ -568,7 +570,7 @@ MEASURES |= {
 # %% ../nbs/19_measures.ipynb #09b00002
 @torch.no_grad()
 def squared_parameters(
-    model: nn.Module,  # with the `image_size` and `channels` of its `config`; not changed
+    model: Classifier,  # with the `image_size` and `channels` of its `config`; not changed
 ) -> float:  # computed in float64, LayerNorm removed
     "The published path norm: the sum of the logits for ones, every trained parameter squared."
     squared = deepcopy(model).double().eval()

@@ -9,9 +9,13 @@ __all__ = ['RateUndefined', 'half_logdet_gram', 'check_eps', 'coding_rate', 'pac
 # %% ../nbs/01_rates.ipynb #ebf80630
 from collections.abc import Sequence
 from numbers import Real
+from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 from .core import UserError, full_precision
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 # %% ../nbs/01_rates.ipynb #90028186
 def _gram(a: Tensor) -> Tensor:
@@ -117,6 +121,11 @@ class _HalfLogdet(torch.autograd.Function):
         return grad_a, None, None
 
 # %% ../nbs/01_rates.ipynb #da7a1008
+def _is_one(value: float | Sequence[float]) -> "TypeIs[float]":
+    "Whether one number is given, of Python or of NumPy, and not several."
+    return isinstance(value, Real)
+
+
 def half_logdet_gram(
     a: Tensor,  # (..., n, m) any matrix; computed in float32 at least
     alpha: float | Sequence[float],  # one factor (> 0), or E of them, which share the Gram matrix
@@ -125,15 +134,14 @@ def half_logdet_gram(
 
     A `UserError` if A is not finite or too large (NaN if differentiated off the CPU).
     """
-    one = isinstance(alpha, Real)
-    alphas = (float(alpha),) if one else tuple(map(float, alpha))
+    alphas = (float(alpha),) if _is_one(alpha) else tuple(map(float, alpha))
     dtype = torch.promote_types(a.dtype, torch.float32)
     differentiated = a.requires_grad and torch.is_grad_enabled()
     wait = a.device.type == "cpu" or not differentiated
     with full_precision(a.device):
         # Contiguous, because each product with one of K views of a matrix would copy the view.
         value = _HalfLogdet.apply(a.to(dtype).contiguous(), alphas, wait)
-    return value[0] if one else value
+    return value[0] if _is_one(alpha) else value
 
 # %% ../nbs/01_rates.ipynb #fc4abee5
 def check_eps(
@@ -145,9 +153,10 @@ def check_eps(
     return float(eps)
 
 
-def _alpha(n: int, m: int, eps: float | Sequence[float]) -> float | tuple[float, ...]:
-    "m/(N eps^2), for one distortion or for each of several."
-    if isinstance(eps, Real):
+def _alpha(z: Tensor, eps: float | Sequence[float]) -> float | tuple[float, ...]:
+    "m/(N eps^2) of Z (..., N, m), for one distortion or for each of several."
+    n, m = z.shape[-2:]
+    if _is_one(eps):
         return m / (n * check_eps(eps) ** 2)
     return tuple(m / (n * check_eps(e) ** 2) for e in eps)
 
@@ -160,7 +169,7 @@ def coding_rate(
 
     Yu et al. 2020, eq. 1; a `UserError` as for `check_eps` and `half_logdet_gram`.
     """
-    return half_logdet_gram(z, _alpha(*z.shape[-2:], eps))
+    return half_logdet_gram(z, _alpha(z, eps))
 
 # %% ../nbs/01_rates.ipynb #bd96dfa0
 def pack(
@@ -205,7 +214,7 @@ def projected_coding_rate(
     eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
 ) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
     "R^c of tokens that are already projected; a `UserError` as for `coding_rate`."
-    return half_logdet_gram(v, _alpha(*v.shape[-2:], eps)).sum(-1)
+    return half_logdet_gram(v, _alpha(v, eps)).sum(-1)
 
 # %% ../nbs/01_rates.ipynb #da7a1025
 def subspace_coding_rate(

@@ -241,7 +241,7 @@ def training_name(
     config: RunConfig,  # its `srr_layer` alone decides
 ) -> str:
     "`cross-entropy`, `layer-12`, `random-layer`: the row of Table 6."
-    names = {None: "cross-entropy", "random": "random-layer"}
+    names: dict[object, str] = {None: "cross-entropy", "random": "random-layer"}
     return names.get(config.srr_layer, f"layer-{config.srr_layer}")
 
 # %% ../nbs/16_records.ipynb #843a0554
@@ -258,7 +258,7 @@ class _KeptRows:
     "The rows of a store as they were read last, each with the time and size of its file."
 
     def __init__(self, path: Path):
-        self.path, self.rows = path, {}
+        self.path, self.rows = path, dict[str, list]()
         try:
             self.known = json.loads(path.read_text())
         except (OSError, ValueError):
@@ -364,16 +364,17 @@ class Store(Locks):
         return _sha(repr(files).encode())[:16]
 
 # %% ../nbs/16_records.ipynb #2c2c07dd
-COMPARED = ("train_loss", "test_loss", "test_accuracy")  # final metrics by which runs are compared
+COMPARED = ("train_loss", "test_loss", "test_accuracy")  # metrics of a comparison, if recorded
 _KIND = ("epochs", "train_size", "stop_loss", "dataset")  # runs that share these are of one kind
 
 
 def _by_configuration(record: Record, records: Iterable[Record], metric: str) -> dict:
-    "The metric's values over seeds, by configuration, of the runs of a record's kind."
+    "The metric's values over seeds, by configuration, of the runs of a record's kind and task."
+    task = VARIANTS[record.config.variant].task
     groups: dict[RunConfig, list[float]] = defaultdict(list)
     for r in records:
         alike = all(getattr(r.config, k) == getattr(record.config, k) for k in _KIND)
-        if alike and r.id != record.id:
+        if alike and r.id != record.id and VARIANTS[r.config.variant].task == task:
             groups[r.config.but(seed=0)].append(r.final[metric])
     return groups
 
@@ -408,9 +409,20 @@ def _compared(record: Record, again: Record, records: list[Record], metric: str)
     return seen | dict(allowed=allowed, freedom=freedom)
 
 
-def _trained(record: Record) -> dict:
-    "What training alone put into a record."
-    return {k: v for k, v in record.science().items() if k != "measures"}
+def _is_in(old: dict, new: dict) -> bool:
+    "Whether all that `old` holds is in `new`, which may hold more: later code records more."
+    return all(key in new and new[key] == value for key, value in old.items())
+
+
+def _is_same(record: Record, again: Record) -> bool:
+    "Whether training again gave all that a record has; the layout and the measures do not count."
+    then, now = record.science(), again.science()
+    return (
+        record.config == again.config
+        and len(then["history"]) == len(now["history"])
+        and all(map(_is_in, then["history"], now["history"]))
+        and all(_is_in(then[part], now[part]) for part in ("probe", "final"))
+    )
 
 
 def compare_runs(
@@ -422,10 +434,12 @@ def compare_runs(
 
     `the same`, `as another seed would be` or `different`; `not the same` where no records tell
     how far apart seeds are. Differences below `allowed` are, with 95 %, those of two seeds.
+    What the record lacks, since it was written by older code, is not compared.
     """
     records = list(records)
-    table = pd.DataFrame([_compared(record, again, records, metric) for metric in COMPARED])
-    if _trained(record) == _trained(again):
+    metrics = [metric for metric in COMPARED if metric in record.final]
+    table = pd.DataFrame([_compared(record, again, records, metric) for metric in metrics])
+    if _is_same(record, again):
         return "the same", table
     if table.allowed.isna().any():
         return "not the same", table

@@ -16,7 +16,7 @@ from PIL import Image
 from . import __version__
 from .core import home, write_atomic
 from .pitfalls import toy_trajectory
-from .models import classifiers
+from .models import VARIANTS
 from .runs import CORRELATION, ORIGINS, RunConfig, scale_config
 from .records import Record, Store, training_name
 from .measures import MeasureSettings
@@ -688,8 +688,8 @@ def _models(m: _Material) -> list[dict]:
             "output map": ("minus " if variant.sign < 0 else "") + variant.output,
             "trained parameters": parameters(name),
         }
-        for name, variant in classifiers().items()
-        if variant.paper
+        for name, variant in VARIANTS.items()
+        if variant.paper and variant.task == "classification"
     ]
 
 # %% ../nbs/24_report.ipynb #19fa0046

@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['Positive', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'EXPERIMENTS', 'GRIDS',
            'one_line', 'Strict', 'ImageFields', 'ModelFields', 'OptimisationFields', 'RegulariserFields', 'RunConfig',
-           'scale_config', 'scale_of', 'Grid', 'read_grid']
+           'scale_config', 'scale_of', 'Grid', 'read_grid', 'narrower']
 
 # %% ../nbs/15_runs.ipynb #a6dd6698
 import hashlib, itertools, json, tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 import pydantic
@@ -349,3 +350,25 @@ EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each 
 
 # experiments whose runs are measured, too: experiment -> scale -> grid
 GRIDS = {name: rows for name, rows in EXPERIMENTS.items() if isinstance(rows, dict)}
+
+# %% ../nbs/15_runs.ipynb #9a0b0002
+def narrower(
+    share: float,  # of the scale's width
+) -> Callable[[RunConfig], int]:  # configuration -> width, a multiple of its heads
+    "A width that depends on the scale, for a row of `EXPERIMENTS`."
+    return lambda config: config.heads * round(share * config.dim / config.heads)
+
+
+EXPERIMENTS["family"] = [  # at about the same number of parameters
+    dict(variant="crate"),
+    dict(variant="vit", dim=narrower(0.5)),
+    dict(variant="tost", dim=narrower(0.55)),
+    dict(variant="crate-alpha", dim=narrower(0.55)),
+]
+EXPERIMENTS["family-width"] = [  # at the same width
+    dict(variant=v) for v in ("crate", "vit", "tost", "crate-alpha")
+]
+EXPERIMENTS["alpha"] = [  # from CRATE to CRATE-alpha, one change at a time
+    dict(variant=v)
+    for v in ("alpha-complete", "alpha-overcomplete", "alpha-decoupled", "crate-alpha")
+]

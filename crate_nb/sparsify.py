@@ -7,6 +7,7 @@ __all__ = ['SPARSIFY', 'fold_dictionary', 'ista', 'ISTA', 'ista_codes', 'Overcom
 
 # %% ../nbs/04_sparsify.ipynb #d0296b35
 from collections.abc import Callable
+from functools import partial
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from .core import full_precision
@@ -97,20 +98,29 @@ def ista_codes(
 
 # %% ../nbs/04_sparsify.ipynb #6a0c0005
 class OvercompleteISTA(Half):
-    "Two ISTA steps with an overcomplete dictionary D, and a second dictionary D1 as decoder."
+    "Two ISTA steps with an overcomplete dictionary D; a second dictionary D1, or D, decodes."
+
+    D1: Tensor | None  # None: D decodes, too
 
     def __init__(
         self,
         dim: int,  # d
         eta: float = 0.1,  # step size
         lam: float = 0.1,  # weight of the l1 norm
+        tied: bool = False,  # whether D decodes, too
         **_,  # sizes that this half does not need
     ):
         super().__init__()
         self.eta, self.lam, bound = eta, lam, (6 / dim) ** 0.5
-        self.D, self.D1 = (
+        self.D, other = (
             nn.Parameter(torch.empty(dim, 4 * dim).uniform_(-bound, bound)) for _ in range(2)
         )
+        self.register_parameter("D1", None if tied else other)
+
+    @property
+    def decoder(self) -> Tensor:  # (d, 4 d)
+        "The dictionary that leads from codes to tokens."
+        return self.D if self.D1 is None else self.D1
 
     def codes(
         self,
@@ -124,7 +134,7 @@ class OvercompleteISTA(Half):
         z: Tensor,  # tokens (..., d)
     ) -> Tensor:  # (..., d)
         "The codes, decoded."
-        return self.codes(z) @ self.D1.mT
+        return self.codes(z) @ self.decoder.mT
 
     def flops(
         self,
@@ -142,7 +152,7 @@ class OvercompleteISTA(Half):
         "Where paths lead through the squared matrices, from token to code and back."
         D = self.D.double()
         towards = self.eta * (2 * D - self.eta * D @ (D.mT @ D))
-        return v @ towards.square() @ self.D1.double().mT.square()
+        return v @ towards.square() @ self.decoder.double().mT.square()
 
 # %% ../nbs/04_sparsify.ipynb #6a0c0008
 class MLP(Half):
@@ -187,5 +197,6 @@ class MLP(Half):
 SPARSIFY: dict[str, Callable[..., Half]] = {
     "ista": ISTA,
     "overcomplete-ista": OvercompleteISTA,
+    "overcomplete-tied": partial(OvercompleteISTA, tied=True),
     "mlp": MLP,
 }

@@ -9,6 +9,7 @@ __all__ = ['SPARSITY', 'TERMS', 'srr_terms', 'sparse_rate_reduction', 'layerwise
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Real
+from typing import Any
 import pandas as pd, torch
 from torch import Tensor, nn
 from .core import UserError, check_choice
@@ -58,7 +59,7 @@ class _Moments:
     "Mean and standard deviation over samples, updated batch by batch (Chan's rule; float64)."
 
     def __init__(self):
-        self.n, self.mean, self.m2 = 0, 0.0, 0.0
+        self.n, self.mean, self.m2 = 0, torch.zeros(()), torch.zeros(())
 
     def update(self, x: Tensor):  # (B, ...)
         x = x.double()
@@ -79,7 +80,7 @@ def _all_terms(z: Tensor, u: Tensor | None, epses: Sequence[float], lam: float) 
     return torch.stack([rate, subspace_rate, *sizes, srr], -1).transpose(0, 1)
 
 
-def _terms_of_layers(model: nn.Module, x: Tensor, epses: Sequence[float], lam: float) -> Tensor:
+def _terms_of_layers(model: Any, x: Tensor, epses: Sequence[float], lam: float) -> Tensor:
     "(B, E L, 5); each layer's terms are taken while its tokens are in the cache."
     z, terms = model.tokens(x), []
     for layer in model.layers:
@@ -110,7 +111,8 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-def _probe_frame(moments: _Moments, epses: Sequence[float], depth: int) -> pd.DataFrame:
+def _probe_frame(moments: _Moments, epses: Sequence[float]) -> pd.DataFrame:
+    depth = len(moments.mean) // len(epses)
     rows = pd.MultiIndex.from_product([epses, range(1, depth + 1)], names=["eps", "layer"])
     mean = pd.DataFrame(moments.mean.cpu().numpy(), rows, TERMS)
     std = pd.DataFrame(moments.std().cpu().numpy(), rows, TERMS).add_suffix("_std")
@@ -126,7 +128,8 @@ def layerwise_srr(
 ) -> pd.DataFrame:  # one row per eps and layer 1 to L: `TERMS` and their `_std` over samples
     "SRR and its terms at every layer's output, means over the samples of `loader` (Figures 2, 3)."
     _check_probe(model, loader)
-    epses, moments = [eps] if isinstance(eps, Real) else list(eps), _Moments()
+    epses: list[Any] = [eps] if isinstance(eps, float | Real) else list(eps)
+    moments = _Moments()
     with _evaluating(model):
         for batch in loader:
             x = batch[0] if isinstance(batch, (tuple, list)) else batch
@@ -136,7 +139,7 @@ def layerwise_srr(
             "layer-wise SRR of no samples; give an iterable of batches, "
             "such as [x] for one batch x (B, C, H, W)"
         )
-    return _probe_frame(moments, epses, len(model.layers))
+    return _probe_frame(moments, epses)
 
 # %% ../nbs/09_srr.ipynb #41aa5ce6
 def layer_srr(

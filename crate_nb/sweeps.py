@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 import pandas as pd, pydantic, torch
 from tqdm import tqdm
 from .core import UserError, check_choice, generator, home, pick_device, write_atomic
@@ -66,9 +67,18 @@ def plan(
     base = scale_config(scale, dataset_label(scale, dataset))
     rows = EXPERIMENTS[check_choice("experiment", experiment, EXPERIMENTS)]
     own = SCALES[scale]["seeds"]
-    if experiment in GRIDS:
+    if isinstance(rows, dict):  # the grids of a study
         rows, own = find_grid(experiment, scale).rows(), (0,)
-    return [base.but(seed=s, **row) for s in (own if seeds is None else seeds) for row in rows]
+    return [
+        base.but(seed=s, **_at_scale(row, base))
+        for s in (own if seeds is None else seeds)
+        for row in rows
+    ]
+
+
+def _at_scale(row: dict[str, Any], base: RunConfig) -> dict[str, Any]:
+    "The row of an experiment, with values that depend on the scale worked out."
+    return {name: value(base) if callable(value) else value for name, value in row.items()}
 
 # %% ../nbs/21_sweeps.ipynb #16a00007
 def _once(keys: Iterable[str], *where) -> list[RunConfig]:
@@ -78,7 +88,8 @@ def _once(keys: Iterable[str], *where) -> list[RunConfig]:
 
 def _order(config: RunConfig) -> tuple[int, int]:
     "By seed; within a seed plain runs, then layer 12, then the other layers."
-    return config.seed, {None: 0, 12: 1}.get(config.srr_layer, 2)
+    order: dict[object, int] = {None: 0, 12: 1}
+    return config.seed, order.get(config.srr_layer, 2)
 
 
 def queue(
@@ -174,7 +185,8 @@ def worker_devices(
     return [gpus[i % len(gpus)] for i in range(workers or len(gpus))]
 
 # %% ../nbs/21_sweeps.ipynb #16a0000e
-_reports = _device = None  # of a worker: where it reports progress, what it computes on
+_reports: Any = None  # of a worker: where it reports progress
+_device: str | None = None  # of a worker: what it computes on
 
 
 def _start_worker(reports, devices):
@@ -224,6 +236,7 @@ def _work(task: Callable, config: RunConfig, place: Place, force: bool, steps: i
         return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"
     finally:  # a run that stopped early is over all the same
         report.tell(report.pending + steps - report.seen, {})
+    return None
 
 # %% ../nbs/21_sweeps.ipynb #16a0000f
 def _watch(futures, reports, bar) -> set[str]:
@@ -286,7 +299,8 @@ def _suspects(batch: list[str], ended: dict, found: dict, cut_off: set[str]) -> 
 
 def _run_batches(calls: dict[str, tuple], devices: list[str], manager, bar, kills: int) -> dict:
     "Run all calls in pools, again and again until each has ended or is given up."
-    ended, killed = {}, dict.fromkeys(calls, 0)
+    ended: dict[str, str | None] = {}
+    killed = dict.fromkeys(calls, 0)
     while left := [i for i in calls if i not in ended]:
         batch = [i for i in left if not killed[i]] or left[:1]
         some = {i: calls[i] for i in batch}
@@ -389,7 +403,7 @@ def records_of(
 
     A `UserError` if a run fails.
     """
-    how = dict(task=run_one, complete=is_complete) if measured else {}
+    how: dict[str, Any] = dict(task=run_one, complete=is_complete) if measured else {}
     return train_all(configs, place, force, **how, **options)
 
 # %% ../nbs/21_sweeps.ipynb #5d0a11ca
@@ -469,8 +483,8 @@ def _state(
     if is_complete(record, measured):
         return "done", ""
     if store.busy(config.id) or slurm in ("RUNNING", "COMPLETING"):
-        return "running", f"job {job['job']}" if slurm else ""
-    if slurm:
+        return "running", f"job {job['job']}" if job and slurm else ""
+    if job and slurm:
         return "queued", f"job {job['job']}, {slurm.lower()}"
     return _at_rest(record, _note(store, config.id), job)
 
@@ -682,10 +696,13 @@ def _noise_batch(config: RunConfig, device: torch.device, images: int):
 
 
 def _timed_step(config: RunConfig, model, optimizer, x, y, i: int):
-    draws = draw_for(config, len(x), *x.shape[2:], generator(i))
+    layer = config.srr_layer
+    assert layer != "random", "a step regularises one layer"
+    count, _, height, width = x.shape
+    draws = draw_for(config, count, height, width, generator(i))
     images = normalise(apply_draws(x, draws, config.image_size))
     with pick_engine(x.device).autocast():
-        loss, _ = batch_loss(config, model, images, y, config.srr_layer)
+        loss, _ = batch_loss(config, model, images, y, layer)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['logger', 'TASKS', 'data_for', 'architecture_of', 'build_model', 'learning_rate', 'make_optimizer', 'draw_for',
-           'batch_loss', 'batch_means', 'evaluate', 'classified', 'score', 'hits_text', 'Task', 'total_steps',
-           'Batches', 'Step', 'Progress', 'is_finished', 'save_checkpoint', 'load_checkpoint', 'Paused', 'Saver',
-           'explain_not_finite', 'Watch', 'probe', 'Recorder', 'layer_of_step', 'Trainer', 'make_record',
-           'check_same_images', 'graphs_note', 'train', 'trained_model']
+           'batch_loss', 'batch_means', 'evaluate', 'score', 'numbers', 'Task', 'total_steps', 'Batches', 'Step',
+           'Progress', 'is_finished', 'save_checkpoint', 'load_checkpoint', 'Paused', 'Saver', 'explain_not_finite',
+           'Watch', 'probe', 'Recorder', 'layer_of_step', 'Trainer', 'make_record', 'check_same_images', 'graphs_note',
+           'train', 'trained_model']
 
 # %% ../nbs/18_training.ipynb #e2759a2f
 import gc, json, logging, math, time, warnings
@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 import pandas as pd, torch, torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import load_file, save
@@ -27,7 +28,7 @@ from .core import UserError, check_choice, device_name, generator, git_commit, h
 from .core import pick_device, send, tensor_digest, write_atomic
 from .rates import pack
 from .checkpoints import load_weights
-from .models import Architecture, VARIANTS, count_parameters, make_model
+from .models import Architecture, Classifier, VARIANTS, count_parameters, make_model
 from .srr import layer_srr, layerwise_srr, pick_layer
 from .data import ImageData, NAMES, dataset_name, load_data, normalise
 from .augment import Draws, apply_draws, draw, resize
@@ -126,7 +127,7 @@ def draw_for(
 # %% ../nbs/18_training.ipynb #5346d923
 def batch_loss(
     config: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
-    model: nn.Module,  # on the device of the images
+    model: Classifier,  # on the device of the images
     x: Tensor,  # images (B, C, H, W) of the model's size
     y: Tensor,  # labels (B,)
     layer: int | None = None,  # the one to regularise, 1 to L; None: cross-entropy alone
@@ -139,74 +140,57 @@ def batch_loss(
     else:
         zs, term = model.layer_inputs(x), (config.srr_eps, config.srr_lam, config.srr_sparsity)
         logits = model.classify(zs[-1])
-        ce, srr = (
-            F.cross_entropy(logits, y),
-            layer_srr(model.layers[layer - 1], zs[layer - 1], *term),
-        )
+        ce = F.cross_entropy(logits, y)
+        srr = layer_srr(model.layers[layer - 1], zs[layer - 1], *term)
         loss = ce + config.srr_alpha * srr
     correct = (logits.detach().argmax(1) == y).sum()
     return loss, dict(loss=ce.detach() * len(x), srr=srr.detach() * len(x), correct=correct)
 
 # %% ../nbs/18_training.ipynb #74b7d71c
 def batch_means(
+    config: RunConfig,  # whether a layer is regularised
     sums: dict[str, float],  # as `batch_loss` gives them, over any number of images
-    images: int,  # how many
-) -> dict[str, float]:  # loss (nats), accuracy (%), srr
-    "Means over images."
-    mean = {name: total / images for name, total in sums.items()}
-    return dict(loss=mean["loss"], accuracy=100 * mean["correct"], srr=mean["srr"])
+    count: int,  # how many images
+) -> dict[str, float]:  # train_loss (nats), train_accuracy (%), and srr with a regulariser
+    "Means over images, named as the columns of a history."
+    mean = {name: total / count for name, total in sums.items()}
+    means = dict(train_loss=mean["loss"], train_accuracy=100 * mean["correct"])
+    return means if config.srr_layer is None else means | dict(srr=mean["srr"])
 
 # %% ../nbs/18_training.ipynb #8d29169f
-def _logits(model: nn.Module, x: Tensor, y: Tensor, batch_size: int) -> Iterator:
-    "Logits and labels of uint8 images that are resized and not augmented, batch by batch."
-    model.eval()
-    for xb, yb in zip(x.split(batch_size), y.split(batch_size)):
-        yield model(normalise(resize(xb, model.architecture.image_size))), yb
-
-
 @torch.no_grad()
 def evaluate(
     model: nn.Module,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W), of any size
     y: Tensor,  # labels (m,)
     batch_size: int = 250,  # images at once
-) -> tuple[float, float]:  # mean cross-entropy (nats), accuracy (%)
-    "Loss and accuracy on uint8 images that are resized and not augmented."
-    loss = correct = 0.0
-    for logits, yb in _logits(model, x, y, batch_size):
+) -> tuple[float, Tensor]:  # mean cross-entropy (nats); which are classified rightly (m,) of bool
+    "Loss and hits on uint8 images that are resized and not augmented."
+    model.eval()
+    loss, hits = 0.0, []
+    for xb, yb in zip(x.split(batch_size), y.split(batch_size)):
+        logits = model(normalise(resize(xb, model.architecture.image_size)))
         loss += F.cross_entropy(logits, yb, reduction="sum").double()
-        correct += (logits.argmax(1) == yb).sum()
-    return float(loss) / len(x), 100 * int(correct) / len(x)
-
-# %% ../nbs/18_training.ipynb #51911ab3
-@torch.no_grad()
-def classified(
-    model: nn.Module,  # on the device of the images; left in evaluation mode
-    x: Tensor,  # (m, C, H, W), of any size
-    y: Tensor,  # labels (m,)
-    batch_size: int = 250,  # images at once
-) -> Tensor:  # (m,) of bool
-    "Which uint8 images a model classifies rightly; they are resized and not augmented."
-    return torch.cat([logits.argmax(1) == yb for logits, yb in _logits(model, x, y, batch_size)])
+        hits.append(logits.argmax(1) == yb)
+    return float(loss) / len(x), torch.cat(hits)
 
 # %% ../nbs/18_training.ipynb #40a222ba
 def score(
     model: nn.Module,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W) uint8, of any size
     y: Tensor,  # labels (m,)
-) -> dict[str, float]:  # loss (nats), accuracy (%)
-    "The score of a classifier, by name."
-    loss, accuracy = evaluate(model, x, y)
-    return dict(loss=loss, accuracy=accuracy)
+) -> dict[str, float | str]:  # loss (nats), accuracy (%), hits: see `records.unpack_hits`
+    "The score of a classifier, by name: a history keeps its numbers, a record's end its text, too."
+    loss, hits = evaluate(model, x, y)
+    accuracy = 100 * int(hits.sum()) / len(x)
+    return dict(loss=loss, accuracy=accuracy, hits=pack_hits(hits.tolist()))
 
-# %% ../nbs/18_training.ipynb #6fcb5d03
-def hits_text(
-    model: nn.Module,  # on the device of the images; left in evaluation mode
-    x: Tensor,  # test images (m, C, H, W) uint8, of any size
-    y: Tensor,  # labels (m,)
-) -> dict[str, str]:  # `test_hits`, see `records.unpack_hits`
-    "Which test images a classifier gets right, as a record keeps them."
-    return dict(test_hits=pack_hits(classified(model, x, y).tolist()))
+# %% ../nbs/18_training.ipynb #7a10c0e3
+def numbers(
+    scored: dict[str, float | str],  # as `Task.score` gives it
+) -> dict[str, float]:
+    "A score without its text, as a history keeps it."
+    return {name: value for name, value in scored.items() if not isinstance(value, str)}
 
 # %% ../nbs/18_training.ipynb #0715bfd4
 @dataclass(frozen=True)
@@ -215,9 +199,8 @@ class Task:
 
     draw: Callable[..., Draws] = draw_for  # (config, count, height, width, g)
     loss: Callable = batch_loss  # (config, model, x, y, layer) -> loss, sums over the batch
-    means: Callable = batch_means  # (sums, images) -> what a history shows; `loss` among it
-    score: Callable = score  # (model, x, y) -> what a test gives; `loss` among it
-    last: Callable = hits_text  # (model, test x, test y) -> what else a record keeps at the end
+    means: Callable = batch_means  # (config, sums, count) -> columns of a history
+    score: Callable = score  # (model, x, y) -> numbers, `loss` among them, and text by name
 
 
 TASKS: dict[str, Task] = {"classification": Task()}  # a variant names its row
@@ -309,7 +292,7 @@ class Step:
         task: Task = TASKS["classification"],  # its loss
     ):
         self.config, self.model, self.engine, self.task = config, model, engine, task
-        self.optimizer = make_optimizer(config, model)
+        self.optimizer: Any = make_optimizer(config, model)  # with `found_inf`, see `compute`
         self.sums: Tensor | None = None  # over the images since they were last set
         self.names: list[str] = []  # of the sums
         self.failed = torch.zeros((), device=engine.device)  # 1 after a loss that is not finite
@@ -545,6 +528,7 @@ class Watch:
         self.step, self.batches, self.progress, self.report = step, batches, progress, report
         if progress.sums:
             step.add({k: torch.tensor(v, dtype=torch.float64) for k, v in progress.sums.items()})
+            assert step.sums is not None
             step.sums.copy_(torch.tensor(list(progress.sums.values()), dtype=torch.float64))
         self.seen, self.looked = dict(progress.sums), progress.step
 
@@ -556,13 +540,13 @@ class Watch:
     def look(self):
         "Wait for the device, read its sums, report what is new."
         p, step = self.progress, self.step
+        assert step.sums is not None, "a look follows a step"
         p.sums = dict(zip(step.names, step.sums.tolist()))
         if step.failed.item():
             self.fail(self._bad_batch(), "the loss is not finite")
         new = {name: total - self.seen.get(name, 0.0) for name, total in p.sums.items()}
-        means = step.task.means(new, self._images())
-        shown = {k: v for k, v in means.items() if k in ("loss", "accuracy")}
-        self.report(p.step - self.looked, shown)
+        means = step.task.means(step.config, new, self._images())
+        self.report(p.step - self.looked, means)
         self.seen, self.looked = p.sums, p.step
 
     def fail(
@@ -589,6 +573,7 @@ class Watch:
 
     def start_epoch(self):
         "Set the sums to zero."
+        assert self.step.sums is not None, "an epoch ends with a step"
         self.step.sums.zero_()
         self.progress.sums, self.seen, self.looked = {}, {}, 0
 
@@ -613,7 +598,8 @@ def probe(
     shown = x[: config.probe_size].split(100)
     batches = (normalise(resize(b, config.image_size)) for b in shown)
     frame = layerwise_srr(model, batches, config.probe_eps)
-    off = {l: _deviation(layer.u) for l, layer in enumerate(model.layers, 1)}
+    layers: Any = model.layers
+    off = {l: _deviation(layer.u) for l, layer in enumerate(layers, 1)}
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(off))
 
 # %% ../nbs/18_training.ipynb #3e787ae3
@@ -629,11 +615,12 @@ class Recorder:
     ):
         self.step, self.images, self.progress, self.watch = step, images, progress, watch
         self.config = step.config
+        self.tested: dict[str, float | str] | None = None  # the last score on the test images
 
     def score(
         self,
         part: str,  # `train` or `test`
-    ) -> dict[str, float]:
+    ) -> dict[str, float | str]:  # numbers and text by name
         "The task's score on all images of one part."
         x, y = getattr(self.images, f"x_{part}"), getattr(self.images, f"y_{part}")
         with self.step.engine.evaluating():
@@ -641,31 +628,32 @@ class Recorder:
 
     def end_epoch(self):
         "Note the means of the epoch, the score where it is due, and the probe."
-        c, p = self.config, self.progress
-        means = self.step.task.means(p.sums, len(self.images.x_train))
-        srr = means.pop("srr", None)
-        row = dict(epoch=p.epoch + 1) | {f"train_{name}": value for name, value in means.items()}
-        if c.srr_layer is not None:
-            row["srr"] = srr
-        if c.stop_loss:
-            row["fit_loss"] = self.score("train")["loss"]
-        p.history.append(row)
+        c, p, row = self.config, self.progress, self._row()
+        p.history.append(row)  # now, since `is_finished` reads the last row
         p.epoch, p.step = p.epoch + 1, 0
         self.watch.start_epoch()
         if p.epoch % c.test_every == 0 or is_finished(c, p):
             self._test(row)
-        self.probe()
+        self.probe_if_due()
+
+    def _row(self) -> dict:
+        "The row of the epoch that ends, without what the test images tell."
+        c, p = self.config, self.progress
+        means = self.step.task.means(c, p.sums, len(self.images.x_train))
+        row = dict(epoch=p.epoch + 1) | means
+        return row | dict(fit_loss=self.score("train")["loss"]) if c.stop_loss else row
 
     def _test(self, row: dict):
-        row |= {f"test_{name}": value for name, value in self.score("test").items()}
+        self.tested = self.score("test")
+        row |= {f"test_{name}": value for name, value in numbers(self.tested).items()}
         if not math.isfinite(row["test_loss"]):
             x = normalise(resize(self.images.x_test[:256], self.config.image_size))
             self.watch.fail(x, f"the test loss is {row['test_loss']}")
 
-    def probe(self):
+    def probe_if_due(self):
         "Note layer-wise SRR, if this is one of the epochs for it or the last one."
-        c, p, at = self.config, self.progress, self.config.probe_epochs
-        if p.epoch not in at and not (at and is_finished(c, p)):
+        c, p, due = self.config, self.progress, self.config.probe_epochs
+        if p.epoch not in due and not (due and is_finished(c, p)):
             return
         x = self.images.x_train
         try:
@@ -687,8 +675,9 @@ def layer_of_step(
 # %% ../nbs/18_training.ipynb #48079b78
 def _on(images: ImageData, device: torch.device) -> ImageData:
     "The images on a device."
-    tensors = {name: t for name, t in vars(images).items() if isinstance(t, Tensor)}
-    return replace(images, **{name: t.to(device) for name, t in tensors.items()})
+    parts = vars(images).items()
+    moved: dict[str, Any] = {name: t.to(device) for name, t in parts if isinstance(t, Tensor)}
+    return replace(images, **moved)
 
 
 def _model_for(config: RunConfig, images: ImageData, engine: Engine) -> nn.Module:
@@ -734,7 +723,7 @@ class Trainer:
             if p.step or p.epoch:
                 self.report(p.epoch * self.batches.steps + p.step, {})
             else:
-                self.recorder.probe()
+                self.recorder.probe_if_due()
             while not is_finished(self.config, p):
                 self._epoch()
         self.saver.tick(p)
@@ -771,21 +760,19 @@ class Trainer:
 
 # %% ../nbs/18_training.ipynb #421df013
 def _final(trainer: Trainer) -> dict:
-    "The end of a run: scores, counts, and what the task keeps."
-    c, p, step, here = trainer.config, trainer.progress, trainer.step, trainer.images
-    train, history = trainer.recorder.score("train"), p.history
-    # An untrained model has no history, so it is tested now.
-    test = {} if history else trainer.recorder.score("test")
-    scored = {name: history[-1][f"test_{name}"] for name in train} if history else test
-    with step.engine.evaluating():
-        kept = step.task.last(step.model, here.x_test, here.y_test)
+    "The end of a run: scores, counts, and the text that a score on the test images has."
+    c, p, recorder = trainer.config, trainer.progress, trainer.recorder
+    train = numbers(recorder.score("train"))
+    # Not tested yet: an untrained model, and a run that was killed after its last epoch.
+    tested = recorder.tested or recorder.score("test")
+    test = {f"test_{name}": value for name, value in tested.items()}
     return (
         {f"train_{name}": value for name, value in train.items()}
-        | {f"test_{name}": value for name, value in scored.items()}
+        | numbers(test)
         | dict(epochs=p.epoch, steps=p.epoch * trainer.batches.steps)
-        | dict(parameters=count_parameters(step.model))
+        | dict(parameters=count_parameters(trainer.step.model))
         | dict(criterion_met=c.stop_loss is not None and train["loss"] <= c.stop_loss)
-        | kept
+        | test
     )
 
 
@@ -901,7 +888,8 @@ def _engine_for(config: RunConfig, place: Place, images: int) -> Engine:
 # %% ../nbs/18_training.ipynb #3f7bd887
 def _check_subspaces(trainer: Trainer):
     "Before any step: what is to be regularised has subspaces."
-    if trainer.config.srr_layer is not None and trainer.step.model.layers[0].u is None:
+    layers: Any = trainer.step.model.layers
+    if trainer.config.srr_layer is not None and layers[0].u is None:
         raise UserError(
             f"variant {trainer.config.variant!r} has no subspaces, so SRR can't be its "
             "regulariser; choose srr_layer None, or another variant"
@@ -943,9 +931,8 @@ def _train(config: RunConfig, images: ImageData, engine: Engine, place: Place, f
 
 # %% ../nbs/18_training.ipynb #95d1ffea
 def _tell(record: Record):
-    scores = {
-        k: round(v, 2) for k, v in record.final.items() if k in ("test_loss", "test_accuracy")
-    }
+    tested = {k: v for k, v in record.final.items() if k.startswith("test_")}
+    scores = {k: round(v, 2) for k, v in numbers(tested).items()}
     epochs, seconds = record.final["epochs"], record.provenance["seconds"]
     logger.info("run %s: trained for %d epochs in %.0f s, %s", record.id, epochs, seconds, scores)
 
