@@ -8,11 +8,11 @@ __all__ = ['resize_positions', 'at_size', 'attention_maps', 'class_maps', 'token
            'draw_token_colours']
 
 # %% ../nbs/11_attention.ipynb #a77e0004
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from math import isqrt
-import matplotlib.pyplot as plt, scipy.linalg, torch, torch.nn.functional as F
+import matplotlib.pyplot as plt, numpy as np, scipy.linalg, torch, torch.nn.functional as F
+from matplotlib.colors import to_rgb
 from torch import Tensor, nn
 from .core import UserError
 from .compress import Half
@@ -59,12 +59,16 @@ def at_size(
     other = deepcopy(model, {id(t): t for t in tensors})
     if size == model.architecture.image_size:
         return other
-    architecture, tokeniser = replace(model.architecture, image_size=size), other.tokeniser
-    side = size // architecture.patch_size
-    if getattr(tokeniser, "positions", None) is None:
-        raise UserError(f"a {type(tokeniser).__name__} has no positions that can be interpolated")
-    other.architecture = tokeniser.architecture = architecture
-    tokeniser.positions = nn.Parameter(resize_positions(tokeniser.positions.detach(), side))
+    tokeniser = getattr(other, "tokeniser", None)
+    positions = getattr(tokeniser, "positions", None)
+    if tokeniser is None or positions is None:
+        raise UserError(
+            f"a {type(model).__name__} has no learned positions to interpolate; "
+            f"give it images of {model.architecture.image_size} pixels"
+        )
+    side = size // model.architecture.patch_size
+    tokeniser.positions = nn.Parameter(resize_positions(positions.detach(), side))
+    other.architecture = tokeniser.architecture = replace(model.architecture, image_size=size)
     return other
 
 # %% ../nbs/11_attention.ipynb #a77e000f
@@ -257,7 +261,7 @@ def _shown(x: Tensor) -> Tensor:  # (B, C, H, W) -> (B, H, W, 3)
     return x.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).float().cpu()
 
 
-def _rows(x: Tensor, titles: list[str]) -> tuple[plt.Figure, Iterator]:
+def _rows(x: Tensor, titles: list[str]) -> tuple[plt.Figure, np.ndarray]:
     "A figure with the images in its first column, and the rows of the other axes."
     size = (1.3 * (1 + len(titles)), 1.35 * len(x))
     fig, axes = plt.subplots(len(x), 1 + len(titles), figsize=size, squeeze=False)
@@ -293,7 +297,7 @@ def _painted(image: Tensor, masks: Tensor) -> Tensor:  # (H, W, 3), bool (masks,
     "The image in greys, each mask tinted in a colour of its own."
     out = image.mean(-1, keepdim=True).repeat(1, 1, 3)
     for i, mask in enumerate(masks):
-        tint = torch.tensor(plt.matplotlib.colors.to_rgb(_COLOURS[i % len(_COLOURS)]))
+        tint = torch.tensor(to_rgb(_COLOURS[i % len(_COLOURS)]))
         out[mask] = 0.4 * out[mask] + 0.6 * tint
     return out
 

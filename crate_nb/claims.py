@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['TABLES', 'AXES', 'ALIKE', 'AnyCheck', 'LEVEL', 'VERDICTS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS', 'TOKENS',
            'SUBSPACE', 'TURN', 'NORMS', 'FLAT', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed', 'printed_accuracy',
-           'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of', 'accuracy_table',
-           'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'Evidence', 'Found', 'Claim',
-           'toy_runs', 'hit_noise', 'test_noise', 'accuracy_check', 'seeds_needed', 'settles', 'tested', 'assess',
-           'main_rows', 'summary', 'verdicts']
+           'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of',
+           'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'tau_table',
+           'Evidence', 'Found', 'Claim', 'toy_runs', 'hit_noise', 'test_noise', 'accuracy_check', 'seeds_needed',
+           'settles', 'tested', 'assess', 'main_rows', 'summary', 'verdicts']
 
 # %% ../nbs/22_claims.ipynb #245810a1
 import itertools, math
@@ -21,11 +21,12 @@ from scipy import stats
 from .core import UserError, check_choice, generator, project_root
 from .pitfalls import toy_trajectory
 from .models import VARIANTS
-from .runs import CORRELATION, FOUR, Grid, RunConfig, scale_config
+from .runs import AXIS_NAMES, CORRELATION, FOUR, Grid, RunConfig, scale_config
 from .records import Record, Store, training_name, unpack_hits
 from .measures import MEASURES, MeasureSettings, is_measured
-from .correlation import audit, bootstrap_tau, groups, met, model_table, percentile_interval
-from .correlation import pulled, srr_of, two_way, two_way_parts, weighted_tau
+from .correlation import Parts, audit, bootstrap_tau, comparable, compare_taus
+from .correlation import draws_about_estimate, groups, model_table, percentile_interval
+from .correlation import srr_of, two_way, two_way_parts, weighted_tau
 from .sweeps import dataset_label, plan
 
 # %% ../nbs/22_claims.ipynb #a9f04d20
@@ -76,11 +77,18 @@ TABLES = {  # width of the correlation study -> its printed table
     "main": "table1_correlation_width384",
     "other": "table5_correlation_other_width",
 }
-AXES = {  # axes of the correlation study -> how many values each has (Section 5.2)
-    "batch_size": 2,
-    "learning_rate": 2,
-    "dropout": 2,
-    "model_type": 4,
+_VALUES = dict(batch_size=2, lr=2, dropout=2, variant=4)  # of each axis, by Section 5.2
+
+
+def printed_column(
+    axis: str,  # of the correlation study
+) -> str:  # such as learning_rate for lr
+    "What an axis is called in the printed tables."
+    return AXIS_NAMES[axis].replace(" ", "_")
+
+
+AXES = {  # axes of the study, as the printed tables call them -> how many values each has
+    printed_column(axis): count for axis, count in _VALUES.items()
 }
 ALIKE = (  # a norm and its square order models alike
     ("l2-norm", "param-norm"),
@@ -123,13 +131,15 @@ def interval(
 # %% ../nbs/22_claims.ipynb #f0eb55ff
 @dataclass(frozen=True)
 class Check:
-    "A quantity that is above `threshold` if the claim is true, with one value per seed."
+    "A quantity with one value per seed; above `threshold` if the claim is true."
 
     label: str  # what the quantity is, as tables show it
     values: tuple[float, ...]  # of the quantity, one per seed, in the claim's unit
     paper: float | None = None  # the same quantity from the printed tables
     threshold: float = 0.0  # in the claim's unit; below 0 it is a margin
     noise: float = 0.0  # variance that more seeds do not lower: that of the test images
+    bounded: bool = False  # whether `noise` is an upper bound, as some record lacks `test_hits`
+    below: bool = False  # whether the claim says below `threshold`
 
     def _error(self) -> tuple[float, float]:
         "The standard error of the mean, and its degrees of freedom."
@@ -172,7 +182,7 @@ class Check:
 # %% ../nbs/22_claims.ipynb #c1a10007
 @dataclass(frozen=True)
 class Resampled:
-    "A quantity of n models that is above `threshold` if the claim is true, with bootstrap draws."
+    "A quantity of n models with bootstrap draws; above `threshold` if the claim is true."
 
     label: str  # what the quantity is, as tables show it
     draws: tuple[float, ...]  # of the quantity, each from models drawn anew
@@ -180,6 +190,7 @@ class Resampled:
     n: int  # models
     paper: float | None = None  # the same quantity from the printed tables
     threshold: float = 0.0  # in the claim's unit
+    below: bool = False  # whether the claim says below `threshold`
 
     def interval(
         self,
@@ -198,7 +209,17 @@ class Resampled:
         return (1 + np.sum(np.asarray(self.draws) >= self.threshold)) / (1 + len(self.draws))
 
 
-AnyCheck = Check | Resampled  # both have a label, paper, threshold, interval, p_above and p_below
+AnyCheck = Check | Resampled  # both have a label, paper, threshold, below, interval and both p
+
+
+def _p_holds(check: AnyCheck) -> float:
+    "Small where the quantity is surely on the claimed side of the threshold."
+    return check.p_below() if check.below else check.p_above()
+
+
+def _p_fails(check: AnyCheck) -> float:
+    "Small where the quantity is surely on the other side."
+    return check.p_above() if check.below else check.p_below()
 
 # %% ../nbs/22_claims.ipynb #c1a10009
 LEVEL = 0.025  # of each direction of a verdict, one-sided
@@ -238,9 +259,9 @@ def verdict_of(
     if not there:
         return "not run", []
     found = [c.interval() for c in there]
-    if any(holm([c.p_below() for c in there])):
+    if any(holm([_p_fails(c) for c in there])):
         return "contradicted", found
-    if all(c.p_above() <= LEVEL for c in there):
+    if all(_p_holds(c) <= LEVEL for c in there):
         return "reproduced", found
     return "inconclusive", found
 
@@ -355,7 +376,7 @@ class Study:
     def __init__(
         self,
         records: list[Record],  # of complete grids
-        table: pd.DataFrame,  # of the models among them that count, as `correlation.met` gives it
+        table: pd.DataFrame,  # of the models among them that `correlation.comparable` leaves
         axes: dict[str, int],  # all but the width -> how many values each has
         draws: int = 2000,  # of the bootstrap
         seed: int = 0,  # of the draws
@@ -364,7 +385,7 @@ class Study:
         self.table = table.reset_index(drop=True)
         cells = [self.table[axis] for axis in axes if axis != "variant"]
         self.weights = two_way(self.table.variant, list(zip(*cells)), draws, seed)
-        self._kept: dict[tuple, np.ndarray | None] = {}
+        self._kept: dict[tuple, Parts | None] = {}
 
     def measured(
         self,
@@ -382,7 +403,7 @@ class Study:
         measure: str,  # a row of `MEASURES`
         eps: float,  # of SRR; the others have none
         axis: str | None = None,  # one of `axes`: granulated along it; None: over all pairs
-    ) -> np.ndarray | None:  # as `correlation.two_way_parts` gives it; None: no complete group
+    ) -> Parts | None:  # None: no complete group
         "A tau with all its draws."
         key = (measure, eps if measure == "SRR" else None, axis)
         if key not in self._kept:
@@ -393,14 +414,29 @@ class Study:
     def check(
         self,
         label: str,  # as tables show it
-        parts: np.ndarray | None,  # of what must be positive, as `tau` gives them
+        parts: Parts | None,  # of a tau, as `tau` gives them, or of a difference of two
         paper: float | None = None,  # the same from a printed table
+        below: bool = False,  # whether the claim says negative, not positive
     ) -> Resampled | None:  # None if it cannot be computed
-        "A check that a tau, or a difference of two, is positive."
+        "A check of the sign of a tau, or of a difference of two."
         if parts is None:
             return None
-        estimate, draws = pulled(parts, self.weights.counts)
-        return Resampled(label, tuple(draws), estimate, len(self.table), paper)
+        draws = tuple(draws_about_estimate(parts))
+        return Resampled(label, draws, parts.whole, len(self.table), paper, below=below)
+
+# %% ../nbs/22_claims.ipynb #c1a10056
+def tau_table(
+    study: Study,  # of one width
+    eps: float,  # of SRR
+) -> pd.DataFrame:  # index: measures; the axes, psi, and the columns of `correlation.compare_taus`
+    "The granulated taus of all measures, Psi, and the overall tau with its interval."
+    rows = {}
+    for m in MEASURES:
+        parts = {axis: study.tau(m, eps, axis) for axis in study.axes}
+        rows[m] = {axis: p.whole if p else math.nan for axis, p in parts.items()}
+        rows[m]["psi"] = float(np.mean(list(rows[m].values())))
+    overall = compare_taus({m: study.tau(m, eps) for m in MEASURES})
+    return pd.DataFrame.from_dict(rows, orient="index").join(overall)
 
 # %% ../nbs/22_claims.ipynb #246ad75d
 def _label_at(scale: str, dataset: str) -> str:
@@ -425,13 +461,13 @@ def _complete_study(evidence: "Evidence", width: str) -> tuple[list[Record], pd.
         return None
     grid = CORRELATION[evidence.scale]
     records = complete_grids(evidence.records("tab1"), grid, width)
-    return (records, met(model_table(records, grid))) if records else None
+    return (records, comparable(model_table(records, grid))) if records else None
 
 
 @lru_cache(maxsize=8)
 def _kept_study(evidence: "Evidence", width: str) -> Study | None:
     "One study for all equal pieces of evidence."
-    found = evidence.study(width)
+    found = evidence.study_records(width)
     if found is None or len(found[1]) < 4:
         return None
     records, table = found
@@ -487,14 +523,14 @@ class Evidence:
         "Test accuracy (%) of an experiment's runs."
         return accuracy_table(self.records(experiment))
 
-    def study(
+    def study_records(
         self,
         width: str,  # `main` or `other`
     ) -> tuple[list[Record], pd.DataFrame] | None:  # None without a complete grid
         "The records of the study's complete grids, and the table of the models that count."
         return _complete_study(self, width)
 
-    def models(
+    def study(
         self,
         width: str,  # `main` or `other`
     ) -> Study | None:  # None unless there are at least four models
@@ -746,7 +782,7 @@ def _of_study(width: str, checks: _StudyChecks) -> Statistic:
     "A statistic from checks on (study, printed table, eps)."
 
     def statistic(evidence: Evidence, eps: float):
-        study = evidence.models(width)
+        study = evidence.study(width)
         if study is None:
             return Found([None])
         paper = printed(TABLES[width]).set_index("measure")
@@ -755,7 +791,7 @@ def _of_study(width: str, checks: _StudyChecks) -> Statistic:
     return statistic
 
 
-def _minus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
+def _minus(a: Parts | None, b: Parts | None) -> Parts | None:
     return None if a is None or b is None else a - b
 
 # %% ../nbs/22_claims.ipynb #c1a1002e
@@ -769,21 +805,21 @@ NORMS = (  # measures that Section 5.2 calls negative
 FLAT = ("1/margin", "1/pac-bayes-flatness")  # measures that Section 5.2 calls positive
 
 
-def _signed(measures: Sequence[str], sign: int) -> _StudyChecks:
-    "That each of the measures has a positive (+1) or negative (-1) tau."
-    minus = "-" if sign < 0 else ""
+def _signed(measures: Sequence[str], negative: bool = False) -> _StudyChecks:
+    "That each of the measures has a positive tau, or a negative one."
 
     def checks(study, paper, eps):
         return [
-            study.check(f"{minus}tau of {m}", sign * study.tau(m, eps), sign * paper.overall_tau[m])
+            study.check(f"tau of {m}", study.tau(m, eps), paper.overall_tau[m], negative)
             for m in measures
         ]
 
     return checks
 
 # %% ../nbs/22_claims.ipynb #c1a10030
-def _leads(axis: str | None, column: str) -> _StudyChecks:
-    "SRR over each other measure along an axis, or over all pairs; `column` of the printed table."
+def _leads(axis: str | None = None) -> _StudyChecks:
+    "SRR over each other measure along an axis, or over all pairs."
+    column = printed_column(axis) if axis else "overall_tau"
 
     def checks(study, paper, eps):
         own, printed_taus = study.tau("SRR", eps, axis), paper[column]
@@ -804,9 +840,10 @@ def _flatness_over_srr(study: Study, paper: pd.DataFrame, eps: float) -> list[An
     "Flatness over SRR along dropout and model type."
     flat = "1/pac-bayes-flatness"
     made: list[AnyCheck | None] = []
-    for axis, column in (("dropout", "dropout"), ("variant", "model_type")):
+    for axis in ("dropout", "variant"):
+        column = printed_column(axis)
         lead = _minus(study.tau(flat, eps, axis), study.tau("SRR", eps, axis))
-        label = f"flatness over SRR along {column.replace('_', ' ')}"
+        label = f"flatness over SRR along {AXIS_NAMES[axis]}"
         made.append(study.check(label, lead, round(paper[column][flat] - paper[column]["SRR"], 3)))
     return made
 
@@ -826,7 +863,7 @@ _TABLE_1_CLAIMS = [
             "tau of SRR with the generalisation gap is positive at width 384 (here: the larger "
             "width)"
         ),
-        statistic=_of_study("main", _signed(["SRR"], 1)),
+        statistic=_of_study("main", _signed(["SRR"])),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -838,7 +875,7 @@ _TABLE_1_CLAIMS = [
             "coefficient"
         ),
         says="the overall tau of SRR is above that of each of the 22 others",
-        statistic=_of_study("main", _leads(None, "overall_tau")),
+        statistic=_of_study("main", _leads()),
         epses=_EPSES,
         experiment="tab1",
         differs=(
@@ -854,7 +891,7 @@ _TABLE_1_CLAIMS = [
             "along the axis of model types, SRR's granulated tau is above that of each other "
             "measure"
         ),
-        statistic=_of_study("main", _leads("variant", "model_type")),
+        statistic=_of_study("main", _leads("variant")),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -866,7 +903,7 @@ _TABLE_1_CLAIMS = [
             "generalization [...] path-norm also negatively correlates"
         ),
         says="the tau of each of these five measures is negative",
-        statistic=_of_study("main", _signed(NORMS, -1)),
+        statistic=_of_study("main", _signed(NORMS, negative=True)),
         **_STUDY_SETTING,
     ),
     Claim(
@@ -877,7 +914,7 @@ _TABLE_1_CLAIMS = [
             "correlations"
         ),
         says="the tau of both is positive",
-        statistic=_of_study("main", _signed(FLAT, 1)),
+        statistic=_of_study("main", _signed(FLAT)),
         **_STUDY_SETTING,
     ),
 ]
@@ -889,7 +926,7 @@ _TABLE_5_CLAIMS = [
         source="Table 5, Appendix D",
         quote="SRR is slightly better than other baseline measures in terms of overall [tau]",
         says="at the other width, the overall tau of SRR is above that of each other measure",
-        statistic=_of_study("other", _leads(None, "overall_tau")),
+        statistic=_of_study("other", _leads()),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -939,12 +976,12 @@ def _printed_sum(weights: _Weights, dataset: str) -> float | None:
 
 def _noise_of(
     records: Sequence[Record], images: int, weights: _Weights, rows: pd.DataFrame
-) -> float:
+) -> dict[str, float | bool]:  # fields of `Check`
     "The noise of the test images, or its bound where some record does not hold its hits."
     hits = _all_there(hit_table(records, cell, rows.index, images) for cell in weights)
     if hits is None:
-        return test_noise(rows.mean(), weights.values(), images)
-    return hit_noise(hits, weights.values())
+        return dict(noise=test_noise(rows.mean(), weights.values(), images), bounded=True)
+    return dict(noise=hit_noise(hits, weights.values()))
 
 
 def accuracy_check(
@@ -964,7 +1001,7 @@ def accuracy_check(
     values = rows.mul(list(weights.values())).sum(axis=1)
     paper = _printed_sum(weights, records[0].config.dataset)
     noise = _noise_of(records, images, weights, rows)
-    return Check(label, tuple(values), paper, threshold, noise)
+    return Check(label, tuple(values), paper, threshold, **noise)
 
 # %% ../nbs/22_claims.ipynb #c1a10038
 _AccuracyCheck = Callable[[Sequence[Record], int], Check | None]  # (records, test images) -> check
@@ -1194,9 +1231,14 @@ def _times_as_many(check: Resampled, level: float) -> float:
 _Kind = TypeVar("_Kind", Check, Resampled)
 
 
+def _is_on_claimed_side(check: AnyCheck) -> bool:
+    distance = check.interval().mean - check.threshold
+    return distance < 0 if check.below else distance > 0
+
+
 def _still_open(checks: Sequence[_Kind]) -> tuple[Sequence[_Kind], float, Callable]:
     "The checks that matter, at what level each, and which of their needs counts: min or max."
-    failing = [c for c in checks if c.interval().mean <= c.threshold]
+    failing = [c for c in checks if not _is_on_claimed_side(c)]
     if failing:
         return failing, LEVEL / len(checks), min
     return checks, LEVEL, max
@@ -1232,8 +1274,13 @@ def _settled_by_seeds(claim: Claim, checks: Sequence[Check], evidence: Evidence)
     seeds = which(_seeds_for(c, level) for c in matter)
     if math.isfinite(seeds):
         return _seeds_in_words(seeds, claim, evidence)
+    images = f"{evidence.test_images:,} test images"
+    if any(c.bounded for c in checks):
+        return (
+            f"no number of seeds: the bound on the noise of {images} decides; "
+            "train these seeds again so that `test_hits` is recorded"
+        )
     if any(c.noise for c in checks):
-        images = f"{evidence.test_images:,} test images"
         return f"no number of seeds: the noise of {images} is as large; more test images"
     return "no number of seeds: the mean is at its threshold"
 
@@ -1251,8 +1298,16 @@ def settles(
 
 # %% ../nbs/22_claims.ipynb #30dfccea
 ROW = (  # columns of `assess`
-    "id setting eps check n mean std low high p_above p_below threshold unit paper verdict settle"
+    "id setting eps check n mean std low high p_above p_below claimed threshold unit paper noise "
+    "verdict settle"
 ).split()
+
+
+def _noise_in_words(check: AnyCheck) -> str:
+    "How the noise of the test images was found: image by image, as a bound, or not at all."
+    if isinstance(check, Resampled) or not check.noise:
+        return ""
+    return "bound" if check.bounded else "image by image"
 
 
 def _row(claim: Claim, setting: str, eps: float, check: AnyCheck, found: Interval) -> dict:
@@ -1268,9 +1323,11 @@ def _row(claim: Claim, setting: str, eps: float, check: AnyCheck, found: Interva
         high=found.high,
         p_above=check.p_above(),
         p_below=check.p_below(),
+        claimed="below" if check.below else "above",
         threshold=check.threshold,
         unit=claim.unit,
         paper=check.paper,
+        noise=_noise_in_words(check),
     )
 
 
@@ -1326,18 +1383,30 @@ def _number(x: float) -> str:
 def _deciding(here: pd.DataFrame) -> pd.Series:
     "The row of the check that decides."
     contradicted = here.verdict.iloc[0] == "contradicted"
-    p = here.p_below if contradicted else -here.p_above
+    is_below = here.claimed == "below"
+    p_holds = here.p_above.mask(is_below, here.p_below)
+    p_fails = here.p_below.mask(is_below, here.p_above)
+    p = p_fails if contradicted else -p_holds
     ties = here[p == p.min()]  # with one seed all p-values are 1
     spread = ties["std"].replace(0, 1).fillna(1)
     distance = (ties["mean"] - ties["threshold"]) / spread
+    distance = distance.mask(is_below, -distance)
     return ties.loc[distance.idxmin()]
+
+
+def _claimed(row: pd.Series) -> str:
+    "What is claimed of a quantity, unless it is that the quantity is positive."
+    if row.claimed == "above" and row.threshold == 0:
+        return ""
+    return f", claimed {'>' if row.claimed == 'above' else '<'} {row.threshold:g}"
 
 
 def _measured(row: pd.Series) -> str:
     bound = f"[{_number(row.low)}, {_number(row.high)}]"
     if row.n == 1:
         bound = "no interval from one seed"
-    return f"{row.check}: {_number(row['mean'])} {row.unit} {bound}"
+    words = [f"{row.check}:", _number(row["mean"]), row.unit, bound]
+    return " ".join(filter(None, words)) + _claimed(row)
 
 
 def _elsewhere(rows: pd.DataFrame) -> str:
@@ -1351,7 +1420,7 @@ def _elsewhere(rows: pd.DataFrame) -> str:
 
 
 def _printed_number(row: pd.Series) -> str:
-    return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}"
+    return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip().strip()
 
 
 _NOT_RUN = dict(verdict="not run", measured="", n=0, paper="", elsewhere="", settle="")

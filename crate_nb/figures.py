@@ -19,7 +19,7 @@ from .core import UserError, check_choice, device_name, home, pick_device, write
 from .runs import GRIDS, Positive, RunConfig, SCALES, Strict
 from .records import Record, Store
 from .engine import Engine, Place, pick_engine
-from .sweeps import dataset_label, plan, records_of
+from .sweeps import dataset_label, place_of, plan, records_of
 from .claims import Claim, Interval
 
 # %% ../nbs/23_figures.ipynb #13fa0001
@@ -212,6 +212,11 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="How the regulariser works (beyond the paper)",
         short="The regulariser",
     ),
+    "redunet": Result(
+        notebook="redunet",
+        title="ReduNet, and rate reduction as a loss (survey, section 5)",
+        short="Rate reduction",
+    ),
 }
 
 NOTEBOOKS: dict[str, str] = {  # what `--only` calls a result -> its notebook in nbs/paper
@@ -348,6 +353,13 @@ def _augmentation(c: RunConfig) -> str:
     return ", ".join(step for step, is_on in steps.items() if is_on) or "no augmentation"
 
 
+def _optimisation(c: RunConfig) -> str:
+    "The optimiser, its learning rate, and its weight decay if there is any."
+    name = {"adam": "Adam", "adamw": "AdamW"}[c.optimizer]
+    decay = f", weight decay {c.weight_decay:g}" if c.weight_decay else ""
+    return f"{name}, lr {c.lr:g} ({c.schedule}){decay}"
+
+
 def setting(
     configs: Iterable[RunConfig],  # at least one; all but ids and seeds is read off the first
 ) -> str:  # three sentences: data, models and training, number of runs and seeds
@@ -356,14 +368,13 @@ def setting(
     c = configs[0]
     runs = len({config.id for config in configs})
     seeds = sorted({config.seed for config in configs})
-    plural = "s" if len(seeds) > 1 else ""
     return (
         f"Data: {c.dataset}{_images(c)} at {c.image_size} x {c.image_size} pixels, "
         f"patches of {c.patch_size}. "
         f"Models: depth {c.depth}, width {c.dim}, {c.heads} heads; "
         f"{c.epochs} epochs, batch {c.batch_size}, "
-        f"{c.optimizer.capitalize()}, lr {c.lr:g} ({c.schedule}), {_augmentation(c)}. "
-        f"{runs} runs, seed{plural} {', '.join(map(str, seeds))}."
+        f"{_optimisation(c)}, {_augmentation(c)}. "
+        f"{runs} run{'s' * (runs > 1)}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}."
     )
 
 # %% ../nbs/23_figures.ipynb #13fa0024
@@ -424,15 +435,14 @@ class PaperParameters(ReadParameters):
     @property
     def folder(self) -> str | None:
         "The data set's folder, where it is one."
-        is_folder = self.dataset and Path(self.dataset).expanduser().is_dir()
-        return self.dataset if is_folder else None
+        return self.place().data
 
     def place(
         self,
         **options,  # fields of `engine.Place`, such as `deadline`
     ) -> Place:
         "Where the runs of the notebook are trained and kept."
-        return Place(self.scale, self.folder, self.device).but(**options)
+        return place_of(self.scale, self.dataset, self.device, **options)[1]
 
     def _plan(self, experiment: str) -> list[RunConfig]:
         return plan(experiment, self.scale, self.dataset, self.seeds)

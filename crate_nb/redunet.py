@@ -32,11 +32,14 @@ class RateReduction(NamedTuple):
 
 # %% ../nbs/12_redunet.ipynb #12ed000b
 def _labelled_rate(z: Tensor, y: Tensor, eps: float) -> Tensor:
-    "R^c of hard labels, class by class."
+    "R^c of hard labels."
     m, d = z.shape
-    sizes = torch.unique(y, return_counts=True)[1].tolist()
-    classes = z[torch.argsort(y, stable=True)].split(sizes)
-    return sum(len(c) / m * half_logdet_gram(c, d / (len(c) * eps**2)) for c in classes)
+    counts = torch.unique(y, return_counts=True)[1]
+    parts = z[torch.argsort(y, stable=True)].split(counts.tolist())
+    classes = nn.utils.rnn.pad_sequence(parts, batch_first=True)  # (K, largest m_j, d)
+    sizes = counts.to(z.dtype)
+    scale = (d / (sizes * eps**2)).sqrt()
+    return sizes / m @ half_logdet_gram(scale[:, None, None] * classes, 1.0)
 
 
 def _soft_rate(z: Tensor, memberships: Tensor, eps: float) -> Tensor:
@@ -74,10 +77,10 @@ def class_rate(
     """
     _check_memberships(z, y)
     eps = check_eps(eps)
-    if y.ndim == 1:
-        return _labelled_rate(z, y, eps)
     with full_precision(z.device):
         z = z.to(torch.promote_types(z.dtype, torch.float32))
+        if y.ndim == 1:
+            return _labelled_rate(z, y, eps)
         return _soft_rate(z, y.to(z.dtype), eps)
 
 # %% ../nbs/12_redunet.ipynb #12ed000d
@@ -126,6 +129,11 @@ class MCR2Loss(nn.Module):
         return -rate_reduction(z, y, self.eps, self.normalise).delta
 
 # %% ../nbs/12_redunet.ipynb #12ed001c
+def _sorted_sums(z: Tensor, sizes: Sequence[int]) -> Tensor:
+    "The sums of classes whose samples follow each other."
+    return torch.stack([c.mT @ c.conj() for c in z.split(sizes, dim=1)])
+
+
 def class_sums(
     z: Tensor,  # features (F, m, d), real or complex
     y: Tensor,  # classes (m), each in 0 .. K - 1
@@ -133,8 +141,7 @@ def class_sums(
 ) -> tuple[Tensor, Tensor]:  # sums over a class of z z^* (K, F, d, d), and sizes m_j (K)
     "The second moments of each class, not divided by its size."
     sizes = torch.bincount(y, minlength=classes)
-    parts = z[:, torch.argsort(y, stable=True)].split(sizes.tolist(), dim=1)
-    return torch.stack([c.mT @ c.conj() for c in parts]), sizes
+    return _sorted_sums(z[:, torch.argsort(y, stable=True)], sizes.tolist()), sizes
 
 # %% ../nbs/12_redunet.ipynb #12ed001e
 class Layer(NamedTuple):
@@ -145,23 +152,31 @@ class Layer(NamedTuple):
     gamma: Tensor  # m_j/m (K)
 
 
+def _factor(sums: Tensor, sizes: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    "Cholesky factors of I + alpha times all sums, then of each class; the alphas; gamma."
+    counts = torch.cat([sizes.sum()[None], sizes]).clamp_min(1).to(sums.real.dtype)
+    alpha = (sums.shape[-1] / (counts * eps**2))[:, None, None, None]
+    moments = torch.cat([sums.sum(0, keepdim=True), sums])
+    eye = torch.eye(sums.shape[-1], dtype=sums.dtype, device=sums.device)
+    return torch.linalg.cholesky(eye + alpha * moments), alpha, sizes / counts[0]
+
+
+def _rates(chol: Tensor, gamma: Tensor) -> RateReduction:
+    "The rates, from the Cholesky factors."
+    half_logdet = chol.diagonal(dim1=-2, dim2=-1).real.log().sum(-1).mean(-1)
+    rate, of_classes = half_logdet[0], gamma @ half_logdet[1:]
+    return RateReduction(rate - of_classes, rate, of_classes)
+
+
 def build_layer(
     sums: Tensor,  # of each class (K, F, d, d), as `class_sums` gives them
     sizes: Tensor,  # samples of each class (K); a class without any has C_j = d/eps^2 I
     eps: float,  # distortion (> 0), squared inside
 ) -> tuple[Layer, RateReduction]:  # the layer, and the rates of the features it is built from
     "E, C_j and gamma from second moments."
-    counts = torch.cat([sizes.sum()[None], sizes]).clamp_min(1).to(sums.real.dtype)
-    alpha = (sums.shape[-1] / (counts * eps**2))[:, None, None, None]
-    moments = torch.cat([sums.sum(0, keepdim=True), sums])  # all samples first, then each class
-    eye = torch.eye(sums.shape[-1], dtype=sums.dtype, device=sums.device)
-    chol = torch.linalg.cholesky(eye + alpha * moments)
+    chol, alpha, gamma = _factor(sums, sizes, eps)
     inverses = alpha * torch.cholesky_inverse(chol)
-    gamma = sizes / counts[0]
-    half_logdet = chol.diagonal(dim1=-2, dim2=-1).real.log().sum(-1).mean(-1)
-    rate, of_classes = half_logdet[0], gamma @ half_logdet[1:]
-    layer = Layer(inverses[0], inverses[1:], gamma)
-    return layer, RateReduction(rate - of_classes, rate, of_classes)
+    return Layer(inverses[0], inverses[1:], gamma), _rates(chol, gamma)
 
 # %% ../nbs/12_redunet.ipynb #12ed001f
 def layer_step(
@@ -229,8 +244,10 @@ def _grow(
 ) -> tuple[list[Tensor], list[Layer], list[RateReduction]]:
     "New sums, layers and rates; the last sums and rates are those behind the last layer."
     new_sums, layers, rates = [], [], []
+    order, counts = torch.argsort(y), torch.bincount(y, minlength=len(sizes)).tolist()
+    z = z[:, order]
     for old in sums:
-        total = old + class_sums(z, y, len(sizes))[0]
+        total = old + _sorted_sums(z, counts)
         layer, rate = build_layer(total, sizes, net.eps)
         new_sums.append(total)
         layers.append(layer)
@@ -262,7 +279,7 @@ def _coded(net: "ReduNet", y: np.ndarray) -> Tensor:
     return torch.tensor(np.searchsorted(net.classes_, y), device=pick_device(net.device))
 
 
-class _Network:
+class _Vectors:
     "How samples enter a ReduNet of vectors, go through it and leave it."
 
     @property
@@ -271,6 +288,19 @@ class _Network:
 
     def _read(self, X, y="no_validation", reset: bool = False):
         return _checked(self, X, y, reset=reset)
+
+    def _enter(self, X: np.ndarray) -> Tensor:
+        "Rows of unit length (1, m, d)."
+        z = torch.tensor(X, dtype=getattr(torch, self.dtype), device=pick_device(self.device))
+        return _unit(z[None])
+
+    def _leave(self, z: Tensor) -> np.ndarray:
+        return z[0].cpu().numpy()
+
+    def _last(self, X) -> tuple[Tensor, Tensor]:
+        "Features behind the last layer, and its estimates."
+        _check_fitted(self)
+        return deque(_states(self._enter(self._read(X)), self), maxlen=1)[0]
 
     def _enter(self, X: np.ndarray) -> Tensor:
         "Rows of unit length (1, m, d)."
@@ -302,6 +332,19 @@ class _Network:
         self.history_ = _table(rates)
         return self
 
+
+class _Network(_Vectors):
+    "How a ReduNet is built, and what can be read off its layers."
+
+    def staged_predict(
+        self,
+        X,  # samples (m, d)
+    ) -> Iterator[np.ndarray]:  # of labels (m)
+        "What the network would predict if it ended at its first layer, its second, and so on."
+        _check_fitted(self)
+        for _, pi in _states(self._enter(self._read(X)), self):
+            yield self.classes_[pi.argmax(1).cpu().numpy()]
+
     def rates(
         self,
         X,  # samples (m, d)
@@ -315,8 +358,9 @@ class _Network:
         for z, pi in _states(start, self):
             labels = pi.argmax(1) if y is None else coded
             for features in (z,) if found else (start, z):
-                sums = class_sums(features, labels, len(self.classes_))
-                found.append(build_layer(*sums, self.eps)[1])
+                sums, sizes = class_sums(features, labels, len(self.classes_))
+                chol, _, gamma = _factor(sums, sizes, self.eps)
+                found.append(_rates(chol, gamma))
         return _table(found)
 
 # %% ../nbs/12_redunet.ipynb #12ed002c
@@ -379,7 +423,7 @@ class ReduNet(
         chosen = self.predict_proba(X).argmax(1)
         return self.classes_[chosen]
 
-# %% ../nbs/12_redunet.ipynb #12ed0044
+# %% ../nbs/12_redunet.ipynb #12ed0046
 class ShiftInvariantReduNet(ReduNet):
     "A ReduNet for signals (m, C, T) whose class does not depend on cyclic shifts in time."
 

@@ -138,10 +138,12 @@ _PAGE = """
 <h2 id="claims">Verdicts</h2>
 <p class="soft">At scale {{ scale }}: {{ tally }}. <i>Measured</i> is the check that decides
     the verdict: its mean over seeds [95 % interval], where n is the number of seeds. For
-    Tables 1 and 5 the check is Kendall's tau, n is the number of models, and the interval comes
-    from a bootstrap over model types and cells of the grid. A claim is reproduced if every
-    check's interval lies above its threshold, and contradicted if some check lies below
-    (by Holm's rule). For an inconclusive claim, the last column says what would settle it.
+    Tables 1 and 5 a check is Kendall's tau of a measure, or the tau of one measure minus that of
+    another; n is the number of models, and the interval comes from a bootstrap over model types
+    and cells of the grid. A check claims that its quantity is above 0, unless it says otherwise.
+    A claim is reproduced if every check's interval lies on the claimed side of its threshold,
+    and contradicted if some check lies on the other side (by Holm's rule).
+    For an inconclusive claim, the last column says what would settle it.
     The claims fig1a, fig1b and fig5 are about an experiment without data, and fig2-init is
     about untrained models of the paper's size: these four have the same verdicts at every
     scale.</p>
@@ -227,6 +229,13 @@ def _sections(folder: Path) -> list[dict]:
     ]
 
 
+def _measured_by(records: Iterable[Record]) -> str:
+    "How many models were measured, by which code; nothing if none was."
+    measured = [r.provenance.get("measure_commit") or "unknown" for r in records if r.measures]
+    commits = ", ".join(sorted(set(measured)))
+    return f"{len(measured)} models, by commit {commits}" if measured else ""
+
+
 def _facts(records: Sequence[Record]) -> list[tuple[str, str]]:
     "Where the page's numbers come from."
     p = pd.DataFrame([r.provenance for r in records])
@@ -237,6 +246,7 @@ def _facts(records: Sequence[Record]) -> list[tuple[str, str]]:
         return ", ".join(sorted(p[column].dropna().astype(str).unique()))
 
     training = duration(p.seconds.sum())
+    hits = sum("test_hits" in r.final for r in records)
     days = sorted({p.utc.min()[:10], p.utc.max()[:10]})
     return [
         ("data", ", ".join(sorted({r.config.dataset for r in records}))),
@@ -244,6 +254,12 @@ def _facts(records: Sequence[Record]) -> list[tuple[str, str]]:
         ("device", names("device")),
         ("code", f"crate_nb {names('package')}, commit {names('commit')}; torch {names('torch')}"),
         ("trained", " to ".join(days)),
+        ("measured", _measured_by(records) or "no model"),
+        (
+            "test images",
+            f"{hits} of {len(records)} records say which are classified rightly (test_hits); where "
+            "some record of a check does not, its interval has an upper bound of their noise",
+        ),
     ]
 
 # %% ../nbs/24_report.ipynb #19fa0023
@@ -363,10 +379,12 @@ _RESULTS = """
 {{ results }}
 
 *Measured* is the check that decides the verdict: its mean over seeds [95 % interval]. For
-    Tables 1 and 5 the check is Kendall's tau, with an interval from a bootstrap over model types
-    and cells of the grid. A claim is `reproduced` if every check's interval lies above its
-    threshold (an intersection-union test), `contradicted` if some check lies below its threshold
-    (by Holm's rule), `not run` if records are missing, and `inconclusive` otherwise.
+    Tables 1 and 5 a check is Kendall's tau of a measure, or the tau of one measure minus that of
+    another, with an interval from a bootstrap over model types and cells of the grid. A check
+    claims that its quantity is above 0, unless it says otherwise. A claim is `reproduced` if every
+    check's interval lies on the claimed side of its threshold (an intersection-union test),
+    `contradicted` if some check lies on the other side (by Holm's
+    rule), `not run` if records are missing, and `inconclusive` otherwise.
 
 {% for c in claims %}### {{ c.id }}: {{ c.verdict }}
 
@@ -378,6 +396,7 @@ _RESULTS = """
 {% if c.checks %}{{ c.checks }}
 
 {% endif %}{{ c.traced }}
+    {% if c.bounded %} {{ c.bounded }}{% endif %}
     {% if c.elsewhere %} Elsewhere: {{ c.elsewhere }}.{% endif %}
     {% if c.settle %} **What would settle it:** {{ c.settle }}.{% endif %}
 
@@ -452,7 +471,7 @@ def _checks(tested: _Tested) -> str:
             "mean": f"{r.mean:+.4g}",
             "low": f"{r.low:+.4g}",
             "high": f"{r.high:+.4g}",
-            "threshold": f"{r.threshold:g}",
+            "claimed": f"{'<' if r.claimed == 'below' else '>'} {r.threshold:g}",
             "n": r.n,
             "paper": "" if pd.isna(r.paper) else f"{r.paper:+.4g}",
         }
@@ -461,6 +480,16 @@ def _checks(tested: _Tested) -> str:
     claim = tested.claim
     unit = f" ({claim.unit})" if claim.unit else ""
     return f"eps {claim.epses[0]:g}{unit}:\n\n{_table(rows)}" if rows else ""
+
+
+def _bounded(tested: _Tested, evidence: Evidence) -> str:
+    "Where the noise of the test images is an upper bound; nothing if it is nowhere."
+    if not (tested.main.noise == "bound").any():
+        return ""
+    return (
+        f"The noise of the {evidence.test_images:,} test images is an upper bound here, as if "
+        "models erred independently, since not all records hold `test_hits`."
+    )
 
 
 def _traced(tested: _Tested, sets: dict[frozenset[str], str]) -> str:
@@ -488,6 +517,7 @@ def _claim_row(tested: _Tested, evidence: Evidence, sets: dict[frozenset[str], s
         differs=tested.claim.differs,
         checks=_checks(tested),
         traced=_traced(tested, sets),
+        bounded=_bounded(tested, evidence),
         set=sets.get(tested.ids, ""),
         redo=_command(tested.claim, evidence),
     )
@@ -583,6 +613,7 @@ def _compute_row(name: str, records: Sequence[Record]) -> dict:
         "precision": each("dtype"),
         "torch": each("torch"),
         "until": max(p.utc)[:10],
+        "measured": _measured_by(records),
     }
 
 
@@ -693,9 +724,11 @@ def _models(m: _Material) -> list[dict]:
     ]
 
 # %% ../nbs/24_report.ipynb #19fa0046
-def _choices_of_measures() -> list[str]:
+def _choices_of_measures(records: Iterable[Record]) -> list[str]:
     "What the measures of Tables 1 and 5 leave open, and what is taken here."
     m = MeasureSettings()
+    kept = any("published_path_norm" in r.measures.get("beside", {}) for r in records)
+    recorded = " (recorded beside the measures)" if kept else ""
     return [
         f"LayerNorm: the paper removes it when measures are evaluated; here {m.srr_layernorm} "
         f"for SRR (recorded both ways) and {m.layernorm} for margin and sigma, "
@@ -706,8 +739,7 @@ def _choices_of_measures() -> list[str]:
         f"from {m.draws} draws on at most {m.images:,} training images; "
         f"its square root in the published code ({m.convention})",
         "path norm: the squared entries of the maps that a path runs through, "
-        "ISTA's folded matrix among them; the published code squares parameters "
-        "(recorded beside the measures)",
+        f"ISTA's folded matrix among them; the published code squares parameters{recorded}",
         "weights of the norms: embedding, U, D, W and head, without biases, LayerNorm, "
         "positions and class token (chosen after the published code)",
     ]
@@ -737,11 +769,11 @@ def _printed_table(width: str) -> str:
     )
 
 
-def _open_questions() -> list[str]:
+def _open_questions(records: Iterable[Record]) -> list[str]:
     "What the text leaves open: settings, and what its tables say of themselves."
     fields = [f"`{f}`: {note} ({who})" for f, (who, note) in ORIGINS.items() if who != "paper"]
     tables = [_printed_table(width) for width in TABLES]
-    return fields + _choices_of_measures() + _choices_of_the_toy() + tables
+    return fields + _choices_of_measures(records) + _choices_of_the_toy() + tables
 
 # %% ../nbs/24_report.ipynb #ac6cf55a
 def _overview(claims: Sequence[dict]) -> list[dict]:
@@ -814,7 +846,7 @@ def write_reproducibility(
         records=m.records,
         claims=claims,
         data=_data(m),
-        opens=_open_questions(),
+        opens=_open_questions(m.records),
         **_heading(m, claims),
         **_tables(m, claims),
     )

@@ -37,6 +37,7 @@ GUIDES = [
     "own_images",
     "official_checkpoint",
     "regulariser",
+    "measure_your_transformer",
     "slurm",
     "rented_gpu",
     "records",
