@@ -68,7 +68,7 @@ _ALPHA = Format(
 # %% ../nbs/05_checkpoints.ipynb #5c0e0003
 _VIT = Format(
     "timm's ViT",
-    marker="patch_embed.proj.weight",
+    marker="blocks.0.attn.proj.",
     layers="blocks.",
     names={
         "cls_token": "tokeniser.cls_token",

@@ -166,8 +166,9 @@ def _compile_whole(model: Any):
     dynamo = torch._dynamo.config
     dynamo.recompile_limit = dynamo.accumulated_recompile_limit = 1024
     model.compile(dynamic=False)
-    model.layer_inputs = torch.compile(model.layer_inputs, dynamic=False)
-    model.classify = torch.compile(model.classify, dynamic=False)
+    for part in ("layer_inputs", "classify", "decode"):  # a regularised step calls them apart
+        if hasattr(model, part):
+            setattr(model, part, torch.compile(getattr(model, part), dynamic=False))
 
 
 def _compile_layers(model: Any):
@@ -178,7 +179,7 @@ def _compile_layers(model: Any):
         # What was computed in full precision has its gradient in full precision, too.
         functorch.backward_pass_autocast = "off"
     model.tokens = torch.compile(model.tokens, dynamic=False)
-    for layer in model.layers:
+    for layer in (*model.layers, *getattr(model, "decoder", ())):
         layer.compile(dynamic=False)
 
 

@@ -36,6 +36,7 @@ class Variant:
     skip: bool = False  # a second skip connection, around the second half
     norm_eps: float = 1e-5  # of every LayerNorm
     scale: float | None = None  # the first value of a learned factor for each channel; None: none
+    lam: float | None = None  # ISTA's l1 weight, where the member has its own; None: any
     embed: str = "normed"  # a row of `EMBEDDINGS`: how patches become tokens
     pool: str = "class"  # what the head reads: the `class` token, or the `mean` of the patches
     init: str = "pytorch"  # a row of `INITS`: how weights are drawn
@@ -59,6 +60,7 @@ _VIT: dict[str, Any] = dict(
 )
 _TOST: dict[str, Any] = dict(compress="tssa", scale=1.0, init="truncated", color="#fbafe4", **_MLP)
 _ALPHA: dict[str, Any] = dict(norm_eps=1e-6, embed="linear", init="crate-alpha", color="#ca9161")
+_MASKED: dict[str, Any] = dict(model="autoencoder", task="autoencoding", embed="linear")
 
 # name -> variant; a new one is a new row. The colours are seaborn's colour-blind palette.
 VARIANTS: dict[str, Variant] = {
@@ -88,6 +90,10 @@ VARIANTS: dict[str, Variant] = {
     "crate-alpha": Variant(
         "linear", sparsify="overcomplete-ista", skip=True, paper="CRATE-alpha", marker=">", **_ALPHA
     ),
+    "crate-mae": Variant(
+        "learned", lam=0.5, paper="CRATE-MAE", color="#de8f05", marker="*", **_MASKED
+    ),
+    "vit-mae": Variant("learned", paper="ViT-MAE", marker="d", **_VIT | _MASKED),
 }
 
 # %% ../nbs/06_models.ipynb #6b0d0002
@@ -238,6 +244,9 @@ class Architecture:
             if field.type is int and value < 1:
                 raise UserError(f"{field.name} is {value}; it must be at least 1")
         check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
+        own = VARIANTS[self.variant].lam
+        if own is not None and self.lam not in (own, Architecture.lam):
+            raise UserError(f"{self.variant} has a lam of its own, {own:g}; leave lam out")
 
     @property
     def patches(self) -> int:  # of an image
@@ -252,7 +261,8 @@ class Architecture:
     def layer(self) -> Layer:  # with fresh weights
         "One layer of the model."
         sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
-        return Layer(VARIANTS[self.variant], **sizes)
+        row = VARIANTS[self.variant]
+        return Layer(row, **sizes if row.lam is None else sizes | dict(lam=row.lam))
 
 # %% ../nbs/06_models.ipynb #62d4b51a
 def patchify(
@@ -485,6 +495,7 @@ def model_paths(
 # name -> what builds a model from an `Architecture`, or its place; a variant names its row
 MODELS: dict[str, Callable[[Architecture], nn.Module] | str] = {
     "classifier": Classifier,
+    "autoencoder": "crate_nb.masked:MaskedAutoencoder",
     "tost-vision": "crate_nb.tost:TostVision",
 }
 
@@ -665,6 +676,9 @@ def check_variant(
     name: str,  # a row of `VARIANTS`, its halves and map registered, too
 ):
     "Raise an AssertionError unless the row `name` behaves like a member of the family."
+    if name in VARIANTS and name not in classifiers():
+        kind, known = VARIANTS[name].model, ", ".join(classifiers())
+        raise UserError(f"variant {name!r} builds another model ({kind}); check one of {known}")
     model, x = _small_model(name), torch.randn(4, 2, 12, 12)
     logits, zs = model(x, return_layers=True)
     _check_shapes(name, logits, zs)

@@ -720,7 +720,7 @@ def _models(m: _Material) -> list[dict]:
             "trained parameters": parameters(name),
         }
         for name, variant in VARIANTS.items()
-        if variant.paper
+        if variant.paper and variant.task == "classification"
     ]
 
 # %% ../nbs/24_report.ipynb #19fa0046
