@@ -990,6 +990,7 @@ def accuracy_check(
     weights: dict[tuple[str, str], float],  # (variant, training) -> its weight in the sum
     label: str,  # as tables show it
     threshold: float = 0.0,  # in points
+    paper: float | None = None,  # the same as printed elsewhere; None: from the paper's tables
 ) -> Check | None:  # None if no seed has all models
     "A weighted sum of accuracies, in points."
     wide = accuracy_table(records)
@@ -999,7 +1000,8 @@ def accuracy_check(
     if rows.empty:
         return None
     values = rows.mul(list(weights.values())).sum(axis=1)
-    paper = _printed_sum(weights, records[0].config.dataset)
+    if paper is None:
+        paper = _printed_sum(weights, records[0].config.dataset)
     noise = _noise_of(records, images, weights, rows)
     return Check(label, tuple(values), paper, threshold, **noise)
 
@@ -1167,6 +1169,78 @@ _TABLE_3_CLAIMS = [
     ),
 ]
 
+# %% ../nbs/22_claims.ipynb #9a0b0011
+_NEAR = 2.0  # points by which models that are called similar may differ
+
+
+def _within(one: str, other: str, paper: float | None = None) -> list[_AccuracyCheck]:
+    "That neither of two variants is more than `_NEAR` points above the other; `paper`: the gain."
+    pairs = [(one, other, paper), (other, one, None if paper is None else -paper)]
+    return [
+        partial(
+            accuracy_check,
+            weights={(a, "cross-entropy"): 1.0, (b, "cross-entropy"): -1.0},
+            label=f"{VARIANTS[a].paper} over {VARIANTS[b].paper}",
+            threshold=-_NEAR,
+            paper=gain,
+        )
+        for a, b, gain in pairs
+    ]
+
+
+def _steps(*rows: tuple[str, str, float]) -> list[_AccuracyCheck]:
+    "That each (better, worse) gains; the third entry is the printed gain."
+    return [
+        partial(
+            accuracy_check,
+            weights={(better, "cross-entropy"): 1.0, (worse, "cross-entropy"): -1.0},
+            label=f"{VARIANTS[better].paper} over {VARIANTS[worse].paper}",
+            paper=gain,
+        )
+        for better, worse, gain in rows
+    ]
+
+# %% ../nbs/22_claims.ipynb #9a0b0012
+_FAMILY_CLAIMS = [
+    Claim(
+        id="family-vit",
+        source="Survey, Appendix E.3, Table 1",
+        quote="CRATE performs similar accuracy with the ViT model with the similar parameters",
+        says="CRATE and ViT of about as many parameters are within two points",
+        statistic=_of_accuracies("family-parameters", _within("crate", "vit", -4.8)),
+        unit="points",
+        experiment="family",
+        differs="printed: ImageNet, CRATE-T (6.09M) minus ViT-T (5.72M)",
+    ),
+    Claim(
+        id="family-tost",
+        source="Wu et al. (2024), abstract",
+        quote="achieves competitive performance with conventional transformers",
+        says="ToST and ViT of about as many parameters are within two points",
+        statistic=_of_accuracies("family-parameters", _within("tost", "vit")),
+        unit="points",
+        experiment="family",
+        differs="ToST's layers stand behind the tokeniser and the head of the other members",
+    ),
+    Claim(
+        id="family-alpha",
+        source="Yang et al. (2024), ablation at B/32",
+        quote="CRATE 68.5, overcomplete dictionary +5.3, decoupled +2.0, residual connection +0.7",
+        says="each of the three changes that lead from CRATE to CRATE-alpha raises accuracy",
+        statistic=_of_accuracies(
+            "family-alpha",
+            _steps(
+                ("alpha-overcomplete", "alpha-complete", 5.3),
+                ("alpha-decoupled", "alpha-overcomplete", 2.0),
+                ("crate-alpha", "alpha-decoupled", 0.7),
+            ),
+        ),
+        unit="points",
+        experiment="family",
+        differs="printed: ImageNet-21K, then ImageNet; the quote sums up a table",
+    ),
+]
+
 # %% ../nbs/22_claims.ipynb #32700ee3
 _IN_THE_PAPERS_ORDER = [
     *_TOY_CLAIMS,
@@ -1176,6 +1250,7 @@ _IN_THE_PAPERS_ORDER = [
     *_TABLE_3_CLAIMS,
     *_TABLE_5_CLAIMS,
     *_TABLE_6_CLAIMS,
+    *_FAMILY_CLAIMS,
 ]
 CLAIMS: dict[str, Claim] = {c.id: c for c in _IN_THE_PAPERS_ORDER}  # id -> claim
 

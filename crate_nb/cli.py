@@ -169,7 +169,7 @@ def run_notebook(
         return write_atomic(folder / out.name, out.read_bytes())
 
 # %% ../nbs/26_cli.ipynb #c110000a
-BEYOND = ("mechanism", "redunet")  # what the paper itself does not show
+BEYOND = ("mechanism", "family", "redunet")  # what the paper itself does not show
 OF_THE_PAPER = tuple(k for k in NOTEBOOKS if k not in BEYOND)
 DEFAULT_NOTEBOOKS = {  # scale -> what is drawn without `--only`; other scales: `OF_THE_PAPER`
     "smoke": tuple(NOTEBOOKS),
@@ -177,7 +177,9 @@ DEFAULT_NOTEBOOKS = {  # scale -> what is drawn without `--only`; other scales: 
     "medium": ("fig1", "fig2", "tab2", "tab3", "audit", "claims"),
     "untrained": ("init",),
 }
-PARTLY = {"small": ("tab2",)}  # scale -> what is drawn, too, from recorded runs alone, with gaps
+PARTLY = {
+    "small": ("tab2", "family")
+}  # scale -> what is drawn, too, from recorded runs alone, with gaps
 MORE_DATA = {  # scale -> data sets that Table 2 has, too; used where their archive is there
     "paper": ("cifar100",)
 }

@@ -213,6 +213,13 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="How the regulariser works (beyond the paper)",
         short="The regulariser",
     ),
+    "family": Result(
+        notebook="family_table",
+        title="The family: CRATE, ViT, ToST and CRATE-alpha (survey, Table 1)",
+        short="The family",
+        experiment="family",
+        claims=("family-vit", "family-tost", "family-alpha"),
+    ),
     "redunet": Result(
         notebook="redunet",
         title="ReduNet, and rate reduction as a loss (survey, section 5)",

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Positive', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'AXIS_NAMES',
-           'EXPERIMENTS', 'GRIDS', 'one_line', 'Strict', 'Identified', 'RunConfig', 'scale_config', 'scale_of', 'Grid',
-           'read_grid', 'narrower']
+           'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified', 'RunConfig', 'scale_config', 'scale_of',
+           'Grid', 'read_grid', 'narrower']
 
 # %% ../nbs/15_runs.ipynb #a6dd6698
 import hashlib, itertools, json, tomllib
@@ -408,16 +408,22 @@ def narrower(
     return lambda config: config.heads * round(share * config.dim / config.heads)
 
 
-EXPERIMENTS["family"] = [  # at about the same number of parameters
-    dict(variant="crate"),
-    dict(variant="vit", dim=narrower(0.5)),
-    dict(variant="tost", dim=narrower(0.55)),
-    dict(variant="crate-alpha", dim=narrower(0.55)),
-]
-EXPERIMENTS["family-width"] = [  # at the same width
-    dict(variant=v) for v in ("crate", "vit", "tost", "crate-alpha")
-]
-EXPERIMENTS["alpha"] = [  # from CRATE to CRATE-alpha, one change at a time
-    dict(variant=v)
-    for v in ("alpha-complete", "alpha-overcomplete", "alpha-decoupled", "crate-alpha")
+# parts of an experiment, by which claims and tables find its runs
+PARTS: dict[str, list[dict[str, Any]]] = {
+    "family-parameters": [  # at about the same number of parameters
+        dict(variant="crate"),
+        dict(variant="vit", dim=narrower(0.5)),
+        dict(variant="tost", dim=narrower(0.55)),
+        dict(variant="crate-alpha", dim=narrower(0.55)),
+    ],
+    "family-width": [dict(variant=v) for v in ("crate", "vit", "tost", "crate-alpha")],
+    "family-alpha": [  # from CRATE to CRATE-alpha, one change at a time
+        dict(variant=v)
+        for v in ("alpha-complete", "alpha-overcomplete", "alpha-decoupled", "crate-alpha")
+    ],
+}
+EXPERIMENTS["family"] = [
+    *PARTS["family-parameters"],
+    *PARTS["family-width"][1:],
+    *PARTS["family-alpha"][:-1],
 ]

@@ -22,8 +22,8 @@ from tqdm import tqdm
 from .core import UserError, check_choice, generator, home, pick_device, write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
-from .runs import EXPERIMENTS, Grid, GRIDS, Positive, RunConfig, SCALES, Strict, read_grid
-from .runs import scale_config
+from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, Strict
+from .runs import read_grid, scale_config
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
 from .training import Paused, Step, build_model, check_same_images, data_for, draw_for
@@ -73,14 +73,15 @@ def place_of(
 
 # %% ../nbs/21_sweeps.ipynb #16a00003
 def plan(
-    experiment: str,  # a row of `runs.EXPERIMENTS`
+    experiment: str,  # a row of `runs.EXPERIMENTS` or of `runs.PARTS`
     scale: str = "quick",  # a row of `runs.SCALES`
     dataset: str | None = None,  # as for `dataset_label`
     seeds: Sequence[int] | None = None,  # default: those of the scale; for a grid, 0 alone
 ) -> list[RunConfig]:
     "The runs of an experiment, seed by seed: one seed is complete before the next begins."
     base = scale_config(scale, dataset_label(scale, dataset))
-    rows = EXPERIMENTS[check_choice("experiment", experiment, EXPERIMENTS)]
+    known = EXPERIMENTS | PARTS
+    rows = known[check_choice("experiment", experiment, known)]
     own = SCALES[scale]["seeds"]
     if isinstance(rows, dict):  # the grids of a study
         rows, own = find_grid(experiment, scale).rows(), (0,)
