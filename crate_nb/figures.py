@@ -219,6 +219,13 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         short="The family",
         experiment="family",
         claims=("family-vit", "family-tost", "family-alpha"),
+        pages=dict(
+            family=Page(
+                "The family: CRATE, ViT, ToST and CRATE-alpha",
+                claims=("family-vit", "family-tost", "family-alpha"),
+                shown=("family", "family_accuracy", "family_alpha", "family_layers", "family_cost"),
+            )
+        ),
     ),
     "redunet": Result(
         notebook="redunet",
