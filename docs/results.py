@@ -63,7 +63,7 @@ def provenance(key: str) -> str:
     if key == "init":
         records = evidence().on("untrained").records("fig2")
         return f"Numbers: {len(records)} records of scale `untrained`, data set `{LABEL}`."
-    if key == "mechanism":
+    if key in ("mechanism", "redunet"):
         return OWN_MODELS
     if key == "claims":
         return f"Numbers: all records of scale `{SCALE}`, data set `{LABEL}`."

@@ -39,6 +39,7 @@ GUIDES = [
     "use_a_trained_model",
     "regulariser",
     "measure_your_transformer",
+    "what_attention_sees",
     "slurm",
     "rented_gpu",
     "records",
