@@ -169,7 +169,7 @@ def run_notebook(
         return write_atomic(folder / out.name, out.read_bytes())
 
 # %% ../nbs/28_cli.ipynb #c110000a
-BEYOND = ("mechanism", "family", "redunet")  # what the paper itself does not show
+BEYOND = ("mechanism", "family", "redunet", "masked")  # what the paper itself does not show
 OF_THE_PAPER = tuple(k for k in NOTEBOOKS if k not in BEYOND)
 DEFAULT_NOTEBOOKS = {  # scale -> what is drawn without `--only`; other scales: `OF_THE_PAPER`
     "smoke": tuple(NOTEBOOKS),

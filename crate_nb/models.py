@@ -234,7 +234,7 @@ class Architecture:
     depth: int = 12  # L
     heads: int = 6  # K, which divides d
     eta: float = 0.1  # ISTA's step size
-    lam: float = 0.1  # ISTA's l1 weight
+    lam: float = 0.1  # ISTA's l1 weight; that of the variant, where it has its own
     dropout: float = 0.0  # after positions, softmax and output map
 
     def __post_init__(self):
@@ -247,6 +247,8 @@ class Architecture:
         own = VARIANTS[self.variant].lam
         if own is not None and self.lam not in (own, Architecture.lam):
             raise UserError(f"{self.variant} has a lam of its own, {own:g}; leave lam out")
+        if own is not None:
+            object.__setattr__(self, "lam", own)  # the only way in a frozen class
 
     @property
     def patches(self) -> int:  # of an image
@@ -261,8 +263,7 @@ class Architecture:
     def layer(self) -> Layer:  # with fresh weights
         "One layer of the model."
         sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
-        row = VARIANTS[self.variant]
-        return Layer(row, **sizes if row.lam is None else sizes | dict(lam=row.lam))
+        return Layer(VARIANTS[self.variant], **sizes)
 
 # %% ../nbs/06_models.ipynb #62d4b51a
 def patchify(

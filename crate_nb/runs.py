@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Positive', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'AXIS_NAMES',
            'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified', 'RunConfig', 'scale_config', 'scale_of',
-           'Grid', 'read_grid', 'narrower']
+           'Grid', 'read_grid', 'narrower', 'unless_digits']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, itertools, json, tomllib
@@ -426,4 +426,18 @@ EXPERIMENTS["family"] = [
     *PARTS["family-parameters"],
     *PARTS["family-width"][1:],
     *PARTS["family-alpha"][:-1],
+]
+
+# %% ../nbs/17_runs.ipynb #8b5d0011
+def unless_digits(
+    field: str,  # of `RunConfig`
+    value: int | float,  # on the digits
+) -> Callable[[RunConfig], int | float]:  # configuration -> value of the field
+    "A field that is the scale's own but on the digits, for a row of `EXPERIMENTS`."
+    return lambda config: value if config.dataset == "digits" else getattr(config, field)
+
+
+EXPERIMENTS["masked"] = [
+    dict(variant=v, depth=unless_digits("depth", 1), lr=unless_digits("lr", 5e-3))
+    for v in ("crate-mae", "vit-mae")
 ]
