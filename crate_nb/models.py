@@ -382,7 +382,7 @@ INITS: dict[str, Callable[["Classifier"], None]] = {
 class LayeredModel(nn.Module):
     "Tokens and layers: what files of weights and the probe know of a model of any kind."
 
-    architecture: Architecture
+    architecture: Architecture  # variant and sizes
     layers: Sequence[Layer]  # in an nn.ModuleList, which does not tell what it holds
     about: Any  # what an exported model says of itself; other models have no such attribute
 
