@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'ChannelScale', 'Layer', 'layer_flops', 'layer_paths',
            'check_sizes', 'Architecture', 'patchify', 'LayerTokens', 'Tokeniser', 'init_truncated', 'init_vit',
-           'init_alpha', 'LayeredClassifier', 'Classifier', 'model_flops', 'model_paths', 'classifiers', 'make_model',
-           'CRATE', 'official_sizes', 'official_model', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large',
-           'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
+           'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier', 'model_flops', 'model_paths', 'classifiers',
+           'make_model', 'CRATE', 'official_sizes', 'official_model', 'crate_tiny', 'crate_small', 'crate_base',
+           'crate_large', 'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
 
 # %% ../nbs/06_models.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -379,14 +379,13 @@ INITS: dict[str, Callable[["Classifier"], None]] = {
     "crate-alpha": init_alpha,
 }
 
-# %% ../nbs/06_models.ipynb #6b0d000f
-class LayeredClassifier(nn.Module):
-    "Tokens, layers and a head: what training, the probe and the pictures know of a classifier."
+# %% ../nbs/06_models.ipynb #5e1a7c02
+class LayeredModel(nn.Module):
+    "Tokens and layers: what files of weights and the probe know of a model of any kind."
 
-    architecture: Architecture
+    architecture: Architecture  # variant and sizes
     layers: Sequence[Layer]  # in an nn.ModuleList, which does not tell what it holds
-    head: nn.Sequential  # LayerNorm and a linear map
-    read: int | None = None  # how many of the last layer's tokens are read; None: all
+    about: Any  # what an exported model says of itself; other models have no such attribute
 
     def tokens(
         self,
@@ -395,17 +394,24 @@ class LayeredClassifier(nn.Module):
         "What the first layer reads; a `UserError` if the images are of another shape."
         raise NotImplementedError(f"{type(self).__name__} has no tokens(x); define it")
 
+    @property
+    def config(self) -> dict:  # `CRATE(**model.config)` is a classifier of the same kind
+        "The fields of the architecture."
+        return asdict(self.architecture)
+
+# %% ../nbs/06_models.ipynb #6b0d000f
+class LayeredClassifier(LayeredModel):
+    "Tokens, layers and a head: what training, the probe and the pictures know of a classifier."
+
+    head: nn.Sequential  # LayerNorm and a linear map
+    read: int | None = None  # how many of the last layer's tokens are read; None: all
+
     def pooled(
         self,
         z: Tensor,  # Z^L (B, N, d)
     ) -> Tensor:  # (B, d)
         "What the head reads of the last tokens."
         raise NotImplementedError(f"{type(self).__name__} has no pooled(z); define it")
-
-    @property
-    def config(self) -> dict:  # `CRATE(**model.config)` is a model of the same kind
-        "The fields of the architecture."
-        return asdict(self.architecture)
 
     def layer_inputs(
         self,
@@ -494,7 +500,7 @@ def model_paths(
 
 # %% ../nbs/06_models.ipynb #6291800c
 # name -> what builds a model from an `Architecture`, or its place; a variant names its row
-MODELS: dict[str, Callable[[Architecture], nn.Module] | str] = {
+MODELS: dict[str, Callable[[Architecture], LayeredModel] | str] = {
     "classifier": Classifier,
     "autoencoder": "crate_nb.masked:MaskedAutoencoder",
     "tost-vision": "crate_nb.tost:TostVision",
@@ -508,7 +514,7 @@ def classifiers() -> list[str]:  # names
 # %% ../nbs/06_models.ipynb #f4cc7e03
 def make_model(
     architecture: Architecture,  # its variant says which row of `MODELS` builds it
-) -> nn.Module:  # with fresh weights
+) -> LayeredModel:  # with fresh weights
     "The model of an architecture, of any kind."
     kind = VARIANTS[architecture.variant].model
     return resolve(MODELS[check_choice("model", kind, MODELS)])(architecture)
@@ -566,7 +572,7 @@ def official_model(
     variant: str,  # a row of `VARIANTS`
     size: str,  # a row of `official_sizes(variant)`
     **kw,  # fields of `Architecture`; they take precedence over the size's own
-) -> nn.Module:  # with fresh weights
+) -> LayeredModel:  # with fresh weights
     "A member at one of its published sizes; a `UserError` names what is unknown."
     sizes = official_sizes(check_choice("variant", variant, VARIANTS))
     return make_model(Architecture(variant, **sizes[check_choice("size", size, sizes)] | kw))
@@ -778,7 +784,7 @@ def load_official(
     heads: int | None = None,  # K, which no shape tells; None: that of the published size
     channels: int = 3,  # of the images; the shapes tell only channels x patch_size^2
     **kw,  # `eta`, `lam`, `dropout` as for `Architecture`
-) -> nn.Module:  # a `Classifier`; of ToST and CRATE-MAE, a model of their own kind
+) -> LayeredModel:  # a `Classifier`; of ToST and CRATE-MAE, a model of their own kind
     "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
     theirs = unwrap(state)
     system = recognise(theirs)
@@ -793,5 +799,5 @@ def load_official(
     _check_complete(form, system, model, ours)
     load_weights(model, ours)
     if form.head_eps is not None:
-        model.head[0].eps = form.head_eps
+        cast(nn.LayerNorm, model.head[0]).eps = form.head_eps
     return model
