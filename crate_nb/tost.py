@@ -17,7 +17,7 @@ from .compress import Output
 from .sparsify import MLP
 from .checkpoints import from_official, load_weights, official_key
 from .models import VARIANTS, Architecture, ChannelScale, Layer
-from .models import LayeredClassifier
+from .models import LayeredClassifier, check_kind
 
 # %% ../nbs/07_tost.ipynb #7a050006
 STEM_STAGES: dict[int, int] = {8: 3, 16: 4}  # side of a patch in pixels -> convolutions
@@ -119,6 +119,7 @@ class TostVision(LayeredClassifier):
         architecture: Architecture,  # of the variant `tost-vision`; patches of 8 or 16 pixels
     ):
         super().__init__()
+        check_kind(architecture, "tost-vision")
         a = self.architecture = architecture
         scale = 1e-5 if a.depth >= 24 else 1.0
         row = replace(VARIANTS[a.variant], scale=scale)
