@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from .core import UserError
 from .compress import Half
 from .models import Classifier
+from .tost import FourierPositions
+from .masked import sincos_positions
 from .weights import resize_positions
 
 # %% ../nbs/12_attention.ipynb #a77e000c
@@ -30,15 +32,26 @@ def _check_size(size: int, patch: int):
         )
 
 
+def _positions_at(positions: Tensor, side: int) -> Tensor:
+    "Learned positions, resized and as frozen as before; fixed ones, computed anew."
+    if isinstance(positions, nn.Parameter):
+        resized = resize_positions(positions.detach(), side)
+        return nn.Parameter(resized, requires_grad=positions.requires_grad)
+    return sincos_positions(positions.shape[-1], side)[None].to(positions)
+
+
 def at_size(
     model: Classifier,  # stays untouched
     size: int,  # side of the square images in pixels, a multiple of the patch size
 ) -> Classifier:  # with the same weights (shared), and positions of its own
-    "The same model for images of another size, its positions interpolated."
+    "The same model for images of another size, learned positions interpolated, fixed ones anew."
     _check_size(size, model.architecture.patch_size)
     tensors = [*model.parameters(), *model.buffers()]
     other = deepcopy(model, {id(t): t for t in tensors})
     if size == model.architecture.image_size:
+        return other
+    other.architecture = replace(model.architecture, image_size=size)
+    if isinstance(getattr(other, "positions", None), FourierPositions):  # of any grid
         return other
     tokeniser = getattr(other, "tokeniser", None)
     positions = getattr(tokeniser, "positions", None)
@@ -47,9 +60,8 @@ def at_size(
             f"a {type(model).__name__} has no learned positions to interpolate; "
             f"give it images of {model.architecture.image_size} pixels"
         )
-    side = size // model.architecture.patch_size
-    tokeniser.positions = nn.Parameter(resize_positions(positions.detach(), side))
-    other.architecture = tokeniser.architecture = replace(model.architecture, image_size=size)
+    tokeniser.positions = _positions_at(positions, size // model.architecture.patch_size)
+    tokeniser.architecture = other.architecture
     return other
 
 # %% ../nbs/12_attention.ipynb #a77e000f

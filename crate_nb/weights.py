@@ -18,7 +18,7 @@ from safetensors.torch import save
 from torch import Tensor
 from .core import UserError, tensor_digest
 from .checkpoints import load_weights, unwrap
-from .models import Architecture, LayeredModel, load_official
+from .models import Architecture, LayeredModel, VARIANTS, load_official
 
 # %% ../nbs/09_weights.ipynb #a1c00007
 def weights_digest(
@@ -227,22 +227,23 @@ def check_start(
     )
 
 # %% ../nbs/09_weights.ipynb #a1c00021
-def _fitted(name: str, tensor: Tensor, own: Tensor) -> Tensor:
-    "A tensor of a file as the new model needs it."
+def _fitted(name: str, tensor: Tensor, own: Tensor, learned: bool) -> Tensor:
+    "A tensor of a file as the new model needs it; fixed positions are those of its own size."
     if not name.endswith("positions") or tensor.shape == own.shape:
         return tensor
-    return resize_positions(tensor, math.isqrt(own.shape[1]))
+    return resize_positions(tensor, math.isqrt(own.shape[1])) if learned else own
 
 
 def fit_weights(
     model: LayeredModel,  # of `models.make_model`, changed in place
     weights: Weights,  # to start from
 ) -> LayeredModel:  # `model` itself
-    "Start a model from weights: its head stays, positions are resized, all else must fit."
+    "Start a model from weights: a classifier's head stays, positions are resized, the rest fits."
     check_start(weights, model.architecture)
-    own = model.state_dict()
-    head = {name: tensor for name, tensor in own.items() if name.startswith("head.")}
-    body = {name: t for name, t in weights.state.items() if not name.startswith("head.")}
-    body = {name: _fitted(name, t, own.get(name, t)) for name, t in body.items()}
+    own, learned = model.state_dict(), dict(model.named_parameters())
+    free = "head." if VARIANTS[model.architecture.variant].task == "classification" else ()
+    head = {name: tensor for name, tensor in own.items() if name.startswith(free)}
+    body = {name: t for name, t in weights.state.items() if not name.startswith(free)}
+    body = {name: _fitted(name, t, own.get(name, t), name in learned) for name, t in body.items()}
     load_weights(model, body | head)
     return model
