@@ -23,7 +23,7 @@ from scipy import optimize
 from torch import Tensor, nn
 from .core import UserError, check_choice, generator, git_commit, pick_device
 from .rates import RateUndefined
-from .models import Classifier, model_paths
+from .models import VARIANTS, Classifier, model_paths
 from .srr import SPARSITY, TERMS, layerwise_srr, srr_terms
 from .data import normalise
 from .augment import resize
@@ -676,6 +676,15 @@ def measures_of(
     )
 
 # %% ../nbs/21_measures.ipynb #14ea0032
+def _check_measurable(config: RunConfig):
+    task = VARIANTS[config.variant].task
+    if task != "classification":
+        raise UserError(
+            f"run {config.id} learned {task}, and measures are of classifiers; "
+            "choose a variant that classifies"
+        )
+
+
 def subject_of(
     record: Record,  # of a run that was trained on this machine
     place: Place | str | None = None,  # where it was trained, or its scale
@@ -684,6 +693,7 @@ def subject_of(
 ) -> Subject:
     "The trained model of a record, to be measured; a `UserError` if weights or images are missing."
     config, place = record.config, as_place(place, **options)
+    _check_measurable(config)
     images, device = data_for(config, place.data), pick_device(place.device)
     check_same_images(place.store(config), images, config)
     model = trained_model(record, place).to(device)
@@ -750,6 +760,7 @@ def train_and_measure(
     **options,  # fields of `Place`, such as `device="cpu"` or `progress=False`
 ) -> Record:
     "The record of `config` with its measures; `Paused` if the time is up before it is measured."
+    _check_measurable(config)
     place = as_place(place, **options)
     record = train(config, place, force, report)
     if settings == MeasureSettings() and is_measured(record):
