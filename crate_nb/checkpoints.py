@@ -257,6 +257,12 @@ def from_official(
             f"not a checkpoint of {form.system}: unknown key {unknown[0]!r} (of {len(unknown)})"
         )
     ours = {str(names[key]): tensor for key, tensor in state.items()}
+    if len(ours) < len(state):
+        twice = next(k for k in state if sum(n == names[k] for n in names.values()) > 1)
+        raise UserError(
+            f"not a checkpoint of {form.system}: {twice!r} and another key name the same tensor; "
+            "remove the one that is not used"
+        )
     if form.kernels in state:
         ours[str(names[form.kernels])] = kernels_as_rows(state[form.kernels], form.kernels)
     return ours

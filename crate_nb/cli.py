@@ -169,17 +169,16 @@ def run_notebook(
         return write_atomic(folder / out.name, out.read_bytes())
 
 # %% ../nbs/28_cli.ipynb #c110000a
-BEYOND = ("mechanism", "family", "redunet")  # what the paper itself does not show
-OF_THE_PAPER = tuple(k for k in NOTEBOOKS if k not in BEYOND)
+BEYOND = ("mechanism", "family", "redunet", "masked")  # what the paper itself does not show
+OF_THE_PAPER = tuple(k for k in NOTEBOOKS if k not in BEYOND)  # what the paper shows
 DEFAULT_NOTEBOOKS = {  # scale -> what is drawn without `--only`; other scales: `OF_THE_PAPER`
     "smoke": tuple(NOTEBOOKS),
     "small": ("fig1", "fig2", "tab3", "tab1", "audit", "claims"),
     "medium": ("fig1", "fig2", "tab2", "tab3", "audit", "claims"),
     "untrained": ("init",),
 }
-PARTLY = {
-    "small": ("tab2", "family")
-}  # scale -> what is drawn, too, from recorded runs alone, with gaps
+# scale -> what is drawn, too, from recorded runs alone, with gaps
+PARTLY = {"small": ("tab2", "family")}
 MORE_DATA = {  # scale -> data sets that Table 2 has, too; used where their archive is there
     "paper": ("cifar100",)
 }

@@ -248,11 +248,12 @@ def tssa(
 def causal_tssa(
     w: Tensor,  # coordinates (..., K, N, p) of the tokens in each subspace
     temp: Tensor,  # tau (K, 1)
-    bias: Tensor | float = 0.0,  # added to the energy, (K, N)
+    bias: Tensor | float = 0.0,  # added to each coordinate's relative energy, (K, N)
 ) -> Tensor:  # heads (..., K, N, p)
     "TSSA in which each token depends on itself and on earlier tokens alone."
     square = w.square()
-    energy = (square / square.cumsum(-2).clamp_min(1e-12)).sum(-1) + bias  # (..., K, N)
+    shift = bias[..., None] if isinstance(bias, Tensor) else bias
+    energy = (square / square.cumsum(-2).clamp_min(1e-12) + shift).sum(-1)  # (..., K, N)
     pi = torch.softmax(temp * energy, -2)[..., None]
     moments = (pi * square).cumsum(-2) / (pi.cumsum(-2) + 1e-8)
     return -w * pi / (1 + moments)

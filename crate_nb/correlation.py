@@ -231,7 +231,8 @@ def two_way_parts(
     "All that `draws_about_estimate` needs of a statistic."
     whole = float(statistic(np.ones((1, weights.product.shape[1])))[0])
     ways = (weights.product, weights.types, weights.cells, weights.both)
-    return Parts(whole, *map(statistic, ways), weights.counts)
+    product, types, cells, both = map(statistic, ways)
+    return Parts(whole, product, types, cells, both, weights.counts)
 
 # %% ../nbs/22_correlation.ipynb #10b0001d
 def _defined(x: np.ndarray) -> np.ndarray:

@@ -232,6 +232,12 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="ReduNet, and rate reduction as a loss (survey, section 5)",
         short="Rate reduction",
     ),
+    "masked": Result(
+        notebook="masked_autoencoding",
+        title="Masked autoencoding: CRATE-MAE and its ViT twin (beyond the paper)",
+        short="Masked autoencoding",
+        experiment="masked",
+    ),
 }
 
 NOTEBOOKS: dict[str, str] = {  # what `--only` calls a result -> its notebook in nbs/paper

@@ -9,7 +9,6 @@ __all__ = ['MASK_RATIO', 'draw_masks', 'sincos_positions', 'check_masked', 'patc
 
 # %% ../nbs/08_masked.ipynb #8a5c0003
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
@@ -17,8 +16,8 @@ from torch import Tensor
 from .core import UserError, check_choice
 from .compress import COMPRESS, Output, SubspaceAttention
 from .checkpoints import kernels_as_rows, load_weights, unwrap
-from .models import Architecture, EMBEDDINGS, Layer, LayerTokens, VARIANTS
-from .models import official_sizes, patchify
+from .models import Architecture, EMBEDDINGS, Layer, LayerTokens, LayeredModel
+from .models import VARIANTS, official_sizes, patchify
 
 if TYPE_CHECKING:  # matplotlib is imported by the one function that draws
     from matplotlib.figure import Figure
@@ -199,10 +198,8 @@ def init_masked(
                 nn.init.zeros_(module.bias)
 
 # %% ../nbs/08_masked.ipynb #8a5c001d
-class MaskedEncoder(nn.Module):
+class MaskedEncoder(LayeredModel):
     "The encoder of a masked autoencoder: a tokeniser, the layers of a variant, and a LayerNorm."
-
-    layers: Sequence[Layer]  # in an nn.ModuleList, which does not tell what it holds
 
     def __init__(
         self,
@@ -213,11 +210,6 @@ class MaskedEncoder(nn.Module):
         self.tokeniser = MaskedTokeniser(a)
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         self.norm = nn.LayerNorm(a.dim, 1e-6)
-
-    @property
-    def config(self) -> dict:
-        "The fields of the architecture."
-        return asdict(self.architecture)
 
     def tokens(
         self,

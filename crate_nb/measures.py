@@ -6,8 +6,8 @@
 __all__ = ['MEASURES', 'MEASURE_TOLERANCE', 'weight_matrices', 'spectral_norm', 'path_norm', 'margin', 'fit_temperature',
            'trained_parameters', 'noise', 'perturbed', 'AccuracyDrop', 'bisect_sigma', 'find_sigma',
            'without_layernorm', 'MeasureSettings', 'Weights', 'Subject', 'Measure', 'formula_table',
-           'published_path_norm', 'beside', 'measures_of', 'subject_of', 'is_measured', 'measure', 'train_and_measure',
-           'compare_measures']
+           'published_path_norm', 'beside', 'measures_of', 'check_classifies', 'subject_of', 'is_measured', 'measure',
+           'train_and_measure', 'compare_measures']
 
 # %% ../nbs/21_measures.ipynb #4c810397
 import math, time
@@ -23,7 +23,7 @@ from scipy import optimize
 from torch import Tensor, nn
 from .core import UserError, check_choice, generator, git_commit, pick_device
 from .rates import RateUndefined
-from .models import VARIANTS, Classifier, model_paths
+from .models import Classifier, VARIANTS, model_paths
 from .srr import SPARSITY, TERMS, layerwise_srr, srr_terms
 from .data import normalise
 from .augment import resize
@@ -676,12 +676,14 @@ def measures_of(
     )
 
 # %% ../nbs/21_measures.ipynb #14ea0032
-def _check_measurable(config: RunConfig):
-    task = VARIANTS[config.variant].task
-    if task != "classification":
+def check_classifies(
+    config: RunConfig,  # its variant counts
+):
+    "Raise a `UserError` unless the run's variant classifies images, as the measures need it."
+    if VARIANTS[config.variant].task != "classification":
         raise UserError(
-            f"run {config.id} learned {task}, and measures are of classifiers; "
-            "choose a variant that classifies"
+            f"variant {config.variant!r} does not classify images, and the measures are those "
+            "of classifiers; measure a run of another variant"
         )
 
 
@@ -693,7 +695,7 @@ def subject_of(
 ) -> Subject:
     "The trained model of a record, to be measured; a `UserError` if weights or images are missing."
     config, place = record.config, as_place(place, **options)
-    _check_measurable(config)
+    check_classifies(config)
     images, device = data_for(config, place.data), pick_device(place.device)
     check_same_images(place.store(config), images, config)
     model = trained_model(record, place).to(device)
@@ -760,8 +762,8 @@ def train_and_measure(
     **options,  # fields of `Place`, such as `device="cpu"` or `progress=False`
 ) -> Record:
     "The record of `config` with its measures; `Paused` if the time is up before it is measured."
-    _check_measurable(config)
     place = as_place(place, **options)
+    check_classifies(config)
     record = train(config, place, force, report)
     if settings == MeasureSettings() and is_measured(record):
         return record

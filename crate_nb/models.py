@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'ChannelScale', 'Layer', 'layer_flops', 'layer_paths',
-           'check_sizes', 'Architecture', 'patchify', 'LayerTokens', 'Tokeniser', 'init_truncated', 'init_vit',
-           'init_alpha', 'LayeredClassifier', 'Classifier', 'model_flops', 'model_paths', 'classifiers', 'make_model',
-           'CRATE', 'official_sizes', 'official_model', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large',
-           'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
+           'check_sizes', 'Architecture', 'check_kind', 'patchify', 'LayerTokens', 'Tokeniser', 'init_truncated',
+           'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier', 'model_flops', 'model_paths',
+           'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_model', 'crate_tiny', 'crate_small',
+           'crate_base', 'crate_large', 'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
 
 # %% ../nbs/06_models.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -234,8 +234,9 @@ class Architecture:
     depth: int = 12  # L
     heads: int = 6  # K, which divides d
     eta: float = 0.1  # ISTA's step size
-    lam: float = 0.1  # ISTA's l1 weight
+    lam: float = 0.1  # ISTA's l1 weight; that of the variant, where it has its own
     dropout: float = 0.0  # after positions, softmax and output map
+    head_eps: float | None = None  # of the head's LayerNorm; None: that of all others
 
     def __post_init__(self):
         check_choice("variant", self.variant, VARIANTS)
@@ -247,6 +248,8 @@ class Architecture:
         own = VARIANTS[self.variant].lam
         if own is not None and self.lam not in (own, Architecture.lam):
             raise UserError(f"{self.variant} has a lam of its own, {own:g}; leave lam out")
+        if own is not None:
+            object.__setattr__(self, "lam", own)  # the only way in a frozen class
 
     @property
     def patches(self) -> int:  # of an image
@@ -261,8 +264,19 @@ class Architecture:
     def layer(self) -> Layer:  # with fresh weights
         "One layer of the model."
         sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
-        row = VARIANTS[self.variant]
-        return Layer(row, **sizes if row.lam is None else sizes | dict(lam=row.lam))
+        return Layer(VARIANTS[self.variant], **sizes)
+
+# %% ../nbs/06_models.ipynb #6b0d0020
+def check_kind(
+    architecture: Architecture,  # what a model is to be built from
+    kind: str,  # the row of `MODELS` that builds it
+):
+    "Raise a `UserError` unless the variant is of that kind."
+    own = VARIANTS[architecture.variant].model
+    if own != kind:
+        raise UserError(
+            f"variant {architecture.variant!r} is a {own!r}, not a {kind!r}; build it by make_model"
+        )
 
 # %% ../nbs/06_models.ipynb #62d4b51a
 def patchify(
@@ -378,14 +392,13 @@ INITS: dict[str, Callable[["Classifier"], None]] = {
     "crate-alpha": init_alpha,
 }
 
-# %% ../nbs/06_models.ipynb #6b0d000f
-class LayeredClassifier(nn.Module):
-    "Tokens, layers and a head: what training, the probe and the pictures know of a classifier."
+# %% ../nbs/06_models.ipynb #5e1a7c02
+class LayeredModel(nn.Module):
+    "Tokens and layers: what files of weights and the probe know of a model of any kind."
 
-    architecture: Architecture
+    architecture: Architecture  # variant and sizes
     layers: Sequence[Layer]  # in an nn.ModuleList, which does not tell what it holds
-    head: nn.Sequential  # LayerNorm and a linear map
-    read: int | None = None  # how many of the last layer's tokens are read; None: all
+    about: Any  # what an exported model says of itself; other models have no such attribute
 
     def tokens(
         self,
@@ -394,17 +407,24 @@ class LayeredClassifier(nn.Module):
         "What the first layer reads; a `UserError` if the images are of another shape."
         raise NotImplementedError(f"{type(self).__name__} has no tokens(x); define it")
 
+    @property
+    def config(self) -> dict:  # `make_model(Architecture(**model.config))` is of the same kind
+        "The fields of the architecture."
+        return asdict(self.architecture)
+
+# %% ../nbs/06_models.ipynb #6b0d000f
+class LayeredClassifier(LayeredModel):
+    "Tokens, layers and a head: what training, the probe and the pictures know of a classifier."
+
+    head: nn.Sequential  # LayerNorm and a linear map
+    read: int | None = None  # how many of the last layer's tokens are read; None: all
+
     def pooled(
         self,
         z: Tensor,  # Z^L (B, N, d)
     ) -> Tensor:  # (B, d)
         "What the head reads of the last tokens."
         raise NotImplementedError(f"{type(self).__name__} has no pooled(z); define it")
-
-    @property
-    def config(self) -> dict:  # `CRATE(**model.config)` is a model of the same kind
-        "The fields of the architecture."
-        return asdict(self.architecture)
 
     def layer_inputs(
         self,
@@ -446,12 +466,13 @@ class Classifier(LayeredClassifier):
         architecture: Architecture,  # variant and sizes
     ):
         super().__init__()
+        check_kind(architecture, "classifier")
         a = self.architecture = architecture
         self.tokeniser = Tokeniser(a)
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         row = VARIANTS[a.variant]
         self.head = nn.Sequential(
-            nn.LayerNorm(a.dim, row.norm_eps), nn.Linear(a.dim, a.num_classes)
+            nn.LayerNorm(a.dim, a.head_eps or row.norm_eps), nn.Linear(a.dim, a.num_classes)
         )
         self.read = 1 if row.pool == "class" else None  # how many of the last tokens are read
         INITS[check_choice("initialisation", row.init, INITS)](self)
@@ -476,6 +497,7 @@ def model_flops(
     batch: int = 1,  # images
 ) -> int:  # of the whole batch
     "Floating-point operations of the products in a forward pass to the logits."
+    check_kind(model.architecture, "classifier")
     n, last = model.architecture.patches + 1, model.layers[-1]
     head = 2 * batch * model.head.get_parameter("1.weight").numel()
     inner = sum(layer_flops(layer, n, batch) for layer in model.layers[:-1])
@@ -486,6 +508,7 @@ def model_paths(
     model: Classifier,  # of any variant
 ) -> Tensor:  # (classes,) float64
     "The squared-weight paths from all values of a patch to each logit (Jiang et al., eq. 44)."
+    check_kind(model.architecture, "classifier")
     v = model.tokeniser.paths()
     for layer in model.layers:
         v = layer_paths(layer, v)
@@ -493,7 +516,7 @@ def model_paths(
 
 # %% ../nbs/06_models.ipynb #6291800c
 # name -> what builds a model from an `Architecture`, or its place; a variant names its row
-MODELS: dict[str, Callable[[Architecture], nn.Module] | str] = {
+MODELS: dict[str, Callable[[Architecture], LayeredModel] | str] = {
     "classifier": Classifier,
     "autoencoder": "crate_nb.masked:MaskedAutoencoder",
     "tost-vision": "crate_nb.tost:TostVision",
@@ -507,7 +530,7 @@ def classifiers() -> list[str]:  # names
 # %% ../nbs/06_models.ipynb #f4cc7e03
 def make_model(
     architecture: Architecture,  # its variant says which row of `MODELS` builds it
-) -> nn.Module:  # with fresh weights
+) -> LayeredModel:  # with fresh weights
     "The model of an architecture, of any kind."
     kind = VARIANTS[architecture.variant].model
     return resolve(MODELS[check_choice("model", kind, MODELS)])(architecture)
@@ -565,7 +588,7 @@ def official_model(
     variant: str,  # a row of `VARIANTS`
     size: str,  # a row of `official_sizes(variant)`
     **kw,  # fields of `Architecture`; they take precedence over the size's own
-) -> nn.Module:  # with fresh weights
+) -> LayeredModel:  # with fresh weights
     "A member at one of its published sizes; a `UserError` names what is unknown."
     sizes = official_sizes(check_choice("variant", variant, VARIANTS))
     return make_model(Architecture(variant, **sizes[check_choice("size", size, sizes)] | kw))
@@ -611,6 +634,7 @@ def predict_parameters(
 ) -> int:  # as `count_parameters` gives it
     "The number of trainable parameters of a classifier, from the architecture alone."
     a = Architecture(**sizes)
+    check_kind(a, "classifier")
     with torch.device("meta"):  # shapes without memory and without random draws
         layer, tokeniser = count_parameters(a.layer()), count_parameters(Tokeniser(a))
     head = 2 * a.dim + (a.dim + 1) * a.num_classes
@@ -763,6 +787,15 @@ def _architecture_of(
     )
 
 
+def _check_options(form: Format, options: Mapping[str, object]):
+    for name in options:
+        if name not in ("eta", "lam", "dropout"):
+            raise UserError(
+                f"a checkpoint of {form.system} tells its {name} itself, or has none; "
+                "allowed: heads, channels, eta, lam, dropout"
+            )
+
+
 def _check_complete(form: Format, system: str, model: nn.Module, state: Mapping[str, Tensor]):
     absent = [name for name in model.state_dict() if name not in state]
     if absent:
@@ -777,20 +810,19 @@ def load_official(
     heads: int | None = None,  # K, which no shape tells; None: that of the published size
     channels: int = 3,  # of the images; the shapes tell only channels x patch_size^2
     **kw,  # `eta`, `lam`, `dropout` as for `Architecture`
-) -> nn.Module:  # a `Classifier`; of ToST and CRATE-MAE, a model of their own kind
+) -> LayeredModel:  # a `Classifier`; of ToST and CRATE-MAE, a model of their own kind
     "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
     theirs = unwrap(state)
     system = recognise(theirs)
     form = FORMATS[system]
     if form.loader:
         return resolve(form.loader)(theirs, heads=heads, channels=channels, **kw)
+    _check_options(form, kw)
     ours = from_official(theirs, system)
     _check_needed(form, ours)
     variant = _variant_of(system, theirs, ours)
-    architecture = _architecture_of(variant, ours, heads, channels, **kw)
+    architecture = _architecture_of(variant, ours, heads, channels, head_eps=form.head_eps, **kw)
     model = CRATE(**asdict(architecture))
     _check_complete(form, system, model, ours)
     load_weights(model, ours)
-    if form.head_eps is not None:
-        model.head[0].eps = form.head_eps
     return model

@@ -11,12 +11,13 @@ import json, tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 import pandas as pd, torch, torch.nn as nn
 from torch import Tensor
 from . import __version__
 from .core import UserError, write_atomic
 from .checkpoints import load_weights
-from .models import Architecture, VARIANTS, make_model
+from .models import Architecture, LayeredModel, VARIANTS, make_model
 from .weights import Weights, pack_weights, read_weights, weights_digest
 from .data import CLASSES, STATISTICS, read_image
 from .augment import resize
@@ -98,7 +99,7 @@ def from_record(
     record: Record,  # of a classifier that was trained on this machine
     place: Place | str | None = None,  # where it was trained, or its scale
     classes: Sequence[str] | None = None,  # names; None: those of a known data set, or numbers
-) -> nn.Module:  # in evaluation mode, with an `About` as its `about`
+) -> LayeredModel:  # in evaluation mode, with an `About` as its `about`
     "The model of a record, ready for `predict`; a `UserError` if its weights are absent."
     _check_classifier(record)
     model, made = trained_model(record, place), record.provenance
@@ -309,10 +310,10 @@ def export(
     folder = Path(folder).expanduser().resolve()
     _check_free(folder, record.id)
     model = from_record(record, as_place(place), classes)
-    about = model.about
+    about: About = model.about
     told = dict(crate_nb=__version__, weights_digest=weights_digest(model.state_dict()))
     told |= about.as_dict() | dict(architecture=asdict(about.architecture))
-    files = {
+    files: dict[str, bytes | str] = {
         "model.safetensors": pack_weights(model, **about.as_dict()),
         "config.json": json.dumps(told, indent=1, ensure_ascii=False) + "\n",
         "README.md": model_card(record, about),
@@ -338,7 +339,9 @@ def _about_of(weights: Weights) -> About:
             f"{weights.file} does not say its {absent[0]}, so it is no exported model; "
             "export the run that trained it: crate-nb export ID FOLDER"
         )
-    about = {name: tuple(v) if isinstance(v := told[name], list) else v for name in _TOLD}
+    about: dict[str, Any] = {
+        name: tuple(v) if isinstance(v := told[name], list) else v for name in _TOLD
+    }
     if len(about["classes"]) != a.num_classes or not len(about["mean"]) == a.channels:
         raise UserError(
             f"{weights.file} has {a.num_classes} logits and {len(about['classes'])} class names; "
@@ -364,7 +367,7 @@ def _check_config(folder: Path, weights: Weights):
 # %% ../nbs/27_pretrained.ipynb #b2d0001e
 def from_pretrained(
     path: str | Path,  # an exported folder, or its model.safetensors
-) -> nn.Module:  # in evaluation mode, on the CPU, with an `About` as its `about`
+) -> LayeredModel:  # in evaluation mode, on the CPU, with an `About` as its `about`
     "An exported model; a `UserError` if the file is damaged or no export."
     path = Path(path).expanduser()
     weights = read_weights(path)

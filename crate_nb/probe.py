@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from numbers import Real
+from typing import Any
 import pandas as pd, torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from .core import UserError, check_choice
 from .rates import check_eps, project, projected_coding_rate
+from .models import Layer, LayeredModel
 from .srr import SPARSITY, TERMS, srr_terms
 
 # %% ../nbs/11_probe.ipynb #9b0a0006
@@ -77,7 +79,7 @@ def find_modules(
     "The modules that names and patterns stand for; a `UserError` if one stands for none."
     if isinstance(wanted, str) or not isinstance(wanted, (Sequence, nn.ModuleList)):
         wanted = [wanted]
-    found = {}
+    found: dict[str, nn.Module] = {}
     for one in wanted:
         hits = {n: m for n, m in model.named_modules() if m is one or _matches(n, one)}
         if not hits:
@@ -96,14 +98,14 @@ def _fused(weight: Tensor, which: str) -> Tensor:  # (3 K p, d) -> (K p, d)
     return weight.chunk(3)[_ORDER.index(which)]
 
 
-def _conv1d(layer: nn.Module, which: str) -> Tensor:
+def _conv1d(layer: Any, which: str) -> Tensor:
     "GPT-2's own Conv1D keeps its weight transposed, (d, 3 K p)."
     linear = isinstance(layer, nn.Linear)
     return _fused(layer.weight if linear else layer.weight.mT, which)
 
 
 # what an attention module calls its weights -> how the matrix (K p, d) of one of them is read
-_HELD: dict[str, Callable[[nn.Module, str], Tensor]] = {
+_HELD: dict[str, Callable[[Any, str], Tensor]] = {
     "value": lambda m, which: getattr(m, which).weight,  # BERT
     "v_proj": lambda m, which: getattr(m, which[0] + "_proj").weight,  # Llama, CLIP, ViT
     "v_lin": lambda m, which: getattr(m, which[0] + "_lin").weight,  # DistilBERT
@@ -142,7 +144,7 @@ def head_subspaces(
     )
 
 # %% ../nbs/11_probe.ipynb #9b0a0016
-def _first(batch: object) -> object:
+def _first(batch: object) -> Any:
     "The inputs of a batch that may hold labels, too."
     return batch[0] if isinstance(batch, (tuple, list)) else batch
 
@@ -158,7 +160,7 @@ def call_model(
 
 # %% ../nbs/11_probe.ipynb #9b0a0017
 def run_layers(
-    model: nn.Module,  # with tokens(x) -> Z^0 and layers
+    model: LayeredModel,  # or any with tokens(x) -> Z^0 and layers
     batch: object,  # inputs, or (inputs, ...)
 ) -> Tensor:  # Z^L (B, N, d)
     "Run all layers on all tokens, as the models of this package do not for their last layer."
@@ -181,7 +183,7 @@ class Adapter:
     sequence_first: Callable[[nn.Module], bool] = _no  # whether a layer gives (N, B, d)
     # name for `u` -> subspaces (K, d, p) of a layer, or None
     subspaces: Mapping[str, Callable[[nn.Module], Tensor | None]] = field(default_factory=dict)
-    run: Callable[[nn.Module, object], object] = call_model  # (model, batch), results unused
+    run: Callable[[Any, object], object] = call_model  # (model, batch), results unused
 
     def find(
         self,
@@ -259,14 +261,14 @@ def adapter_of(
     )
 
 # %% ../nbs/11_probe.ipynb #9b0a001e
-def _tensor_of(output: object) -> object:
+def _tensor_of(output: object) -> Any:
     "The output itself, or the first element of a tuple or of Hugging Face's dictionary."
     if isinstance(output, Mapping):
         output = tuple(output.values())
     return output[0] if isinstance(output, (tuple, list)) and output else output
 
 
-def _check_tokens(z: object, name: str, size: int | None) -> None:
+def _check_tokens(z: Any, name: str, size: int | None) -> None:
     "Raise a `UserError` unless `z` is (B, N, d), real and finite."
     is_tensor = isinstance(z, Tensor) and not z.is_nested
     if not is_tensor or z.ndim != 3 or not z.numel() or not z.is_floating_point():
@@ -472,7 +474,8 @@ def probe(
     "Rates, sparsity and effective rank at the output of each layer of any transformer."
     _check_model_and_batches(model, batches)
     check_choice("sparsity", sparsity, SPARSITY)
-    epses = [check_eps(e) for e in ([eps] if isinstance(eps, Real) else eps)]
+    several: Any = [eps] if isinstance(eps, Real) else eps
+    epses = [check_eps(e) for e in several]
     row = _adapter_row(model, layers, adapter)
     chosen = _chosen_layers(model, layers, row)
     settings = _Settings(epses, lam, sparsity, normalise)
@@ -497,7 +500,9 @@ def _adapter_row(model: nn.Module, layers: object, adapter: str | Adapter | None
     return known[0] if known else ADAPTERS["batch-first"]
 
 
-def _chosen_layers(model: nn.Module, layers: object, row: Adapter) -> dict[str, nn.Module]:
+def _chosen_layers(
+    model: nn.Module, layers: str | nn.Module | Sequence | None, row: Adapter
+) -> dict[str, nn.Module]:
     "Name -> layer; a `UserError` if there are none."
     found = row.find(model) if layers is None else find_modules(model, layers)
     if not found:
@@ -517,9 +522,9 @@ def _joined(results: list[tuple[list[str], Tensor]]) -> tuple[Tensor, list[str]]
     return torch.cat([terms for _, terms in results]), names
 
 # %% ../nbs/11_probe.ipynb #9b0a003e
-def _published_terms(layer: nn.Module, z: Tensor) -> tuple[Tensor, Tensor]:
+def _published_terms(layer: Layer, u: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
     "The terms (B, 2) of a layer, and its output."
-    directions = F.normalize(project(layer.norm_compress(z), layer.u), dim=-1)
+    directions = F.normalize(project(layer.norm_compress(z), u), dim=-1)
     rate = projected_coding_rate(directions, eps=0.01**0.5)
     z = layer(z)
     zeros = (z == 0).double().mean((1, 2))
@@ -528,13 +533,14 @@ def _published_terms(layer: nn.Module, z: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def published_rates(
-    model: nn.Module,  # a member of this package whose layers have subspaces
+    model: LayeredModel,  # a member of this package whose layers have subspaces
     batches: Iterable,  # of images (B, C, H, W), or (images, ...) tuples
 ) -> pd.DataFrame:  # one row per layer: `published_rate` (nats), `zeros` (share), and `_std`
     "The rate and the sparsity as CRATE's code plots them, which are not those of `probe`."
     _check_model_and_batches(model, batches)
     layers = list(model.layers) if _has_tokens(model) else []
-    if not layers or any(getattr(l, "u", None) is None for l in layers):
+    subspaces = [u for l in layers if (u := getattr(l, "u", None)) is not None]
+    if not layers or len(subspaces) < len(layers):
         raise UserError(
             f"CRATE's published rate is not defined for a {type(model).__name__}; "
             "it needs layers with subspaces, such as those of CRATE"
@@ -543,8 +549,8 @@ def published_rates(
     with _evaluating(model):
         for batch in batches:
             z, terms = model.tokens(_first(batch)), []
-            for layer in layers:
-                of_layer, z = _published_terms(layer, z)
+            for layer, u in zip(layers, subspaces):
+                of_layer, z = _published_terms(layer, u, z)
                 terms.append(of_layer)
             samples.append(torch.stack(terms, 1))
     if not samples:

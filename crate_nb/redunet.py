@@ -229,7 +229,7 @@ def _check_fitted(estimator: BaseEstimator):
         raise NotFitted(f"this {name} is not fitted; call fit(X, y) first") from e
 
 
-def _check_settings(net: "ReduNet"):
+def _check_settings(net: "_Vectors"):
     "Raise a `UserError` unless the hyper-parameters are numbers that make sense."
     check_eps(net.eps)
     check_choice("dtype", net.dtype, ("float64", "float32"))
@@ -240,7 +240,7 @@ def _check_settings(net: "ReduNet"):
 
 # %% ../nbs/13_redunet.ipynb #12ed0029
 def _grow(
-    z: Tensor, y: Tensor, net: "ReduNet", sums: Sequence[Tensor], sizes: Tensor
+    z: Tensor, y: Tensor, net: "_Vectors", sums: Sequence[Tensor | int], sizes: Tensor
 ) -> tuple[list[Tensor], list[Layer], list[RateReduction]]:
     "New sums, layers and rates; the last sums and rates are those behind the last layer."
     new_sums, layers, rates = [], [], []
@@ -256,7 +256,7 @@ def _grow(
     return new_sums, layers[:-1], rates
 
 
-def _states(z: Tensor, net: "ReduNet") -> Iterator[tuple[Tensor, Tensor]]:
+def _states(z: Tensor, net: "_Vectors") -> Iterator[tuple[Tensor, Tensor]]:
     "Features behind each layer, with the estimate that the layer made on its way."
     for layer in net.layers_:
         z, pi = layer_step(z, layer, net.eta, net.lam)
@@ -270,7 +270,7 @@ def _table(rates: Sequence[RateReduction]) -> pd.DataFrame:
     return pd.DataFrame(values, columns=columns).rename_axis("layer").reset_index()
 
 # %% ../nbs/13_redunet.ipynb #12ed002b
-def _coded(net: "ReduNet", y: np.ndarray) -> Tensor:
+def _coded(net: "_Vectors", y: np.ndarray) -> Tensor:
     "Labels as indices of the classes of a network; a `UserError` for any other label."
     unknown = np.setdiff1d(y, net.classes_)
     if len(unknown):
@@ -282,25 +282,25 @@ def _coded(net: "ReduNet", y: np.ndarray) -> Tensor:
 class _Vectors:
     "How samples enter a ReduNet of vectors, go through it and leave it."
 
+    eta: float  # the settings, as `ReduNet` takes them
+    eps: float
+    lam: float
+    layers: int
+    dtype: str
+    device: str
+    n_features_in_: int  # d, as scikit-learn counts it in `fit`
+    classes_: np.ndarray  # labels (K), sorted
+    layers_: list[Layer]  # L, of the fitted network
+    history_: pd.DataFrame  # rates by layer, as the network was built
+    _sums: Sequence[Tensor | int]  # of the classes at each layer; 0 before the first samples
+    _sizes: Tensor | int  # samples of each class (K); 0 before the first samples
+
     @property
     def _n_features_out(self) -> int:
         return self.n_features_in_
 
     def _read(self, X, y="no_validation", reset: bool = False):
         return _checked(self, X, y, reset=reset)
-
-    def _enter(self, X: np.ndarray) -> Tensor:
-        "Rows of unit length (1, m, d)."
-        z = torch.tensor(X, dtype=getattr(torch, self.dtype), device=pick_device(self.device))
-        return _unit(z[None])
-
-    def _leave(self, z: Tensor) -> np.ndarray:
-        return z[0].cpu().numpy()
-
-    def _last(self, X) -> tuple[Tensor, Tensor]:
-        "Features behind the last layer, and its estimates."
-        _check_fitted(self)
-        return deque(_states(self._enter(self._read(X)), self), maxlen=1)[0]
 
     def _enter(self, X: np.ndarray) -> Tensor:
         "Rows of unit length (1, m, d)."
@@ -354,9 +354,9 @@ class _Network(_Vectors):
         _check_fitted(self)
         X, y = (self._read(X), None) if y is None else self._read(X, y)
         start, coded = self._enter(X), None if y is None else _coded(self, y)
-        found = []
+        found: list[RateReduction] = []
         for z, pi in _states(start, self):
-            labels = pi.argmax(1) if y is None else coded
+            labels = pi.argmax(1) if coded is None else coded
             for features in (z,) if found else (start, z):
                 sums, sizes = class_sums(features, labels, len(self.classes_))
                 chol, _, gamma = _factor(sums, sizes, self.eps)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Positive', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'AXIS_NAMES',
            'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified', 'RunConfig', 'scale_config', 'scale_of',
-           'Grid', 'read_grid', 'narrower']
+           'Grid', 'read_grid', 'equal_width', 'unless_digits']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, tomllib
@@ -16,7 +16,7 @@ import pydantic
 from .core import UserError, check_choice, resolve
 from .compress import COMPRESS
 from .sparsify import SPARSIFY
-from .models import SIZES, VARIANTS, check_sizes
+from .models import SIZES, VARIANTS, check_sizes, predict_parameters
 from .optimizers import OPTIMIZERS
 
 # %% ../nbs/17_runs.ipynb #cb44a35a
@@ -114,8 +114,7 @@ def _takes(half: Callable, option: str) -> bool:
     "Whether a half, or a class that it inherits from, names an option of its own."
     made = getattr(half, "func", half)  # of a partial
     kinds = made.__mro__ if isinstance(made, type) else (made,)
-    inits = (kind.__init__ if isinstance(kind, type) else kind for kind in kinds)
-    return any(option in inspect.signature(init).parameters for init in inits)
+    return any(option in inspect.signature(kind).parameters for kind in kinds)
 
 
 def _check_options(config: "RunConfig"):
@@ -441,20 +440,32 @@ EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each 
 GRIDS = {name: rows for name, rows in EXPERIMENTS.items() if isinstance(rows, dict)}
 
 # %% ../nbs/17_runs.ipynb #9a0b0002
-def narrower(
-    share: float,  # of the scale's width
+def _parameters(config: RunConfig, variant: str, dim: int) -> int:
+    "Of a classifier with the sizes of a configuration, but another variant and width."
+    sizes = {k: getattr(config, k) for k in ("image_size", "patch_size", "depth", "heads")}
+    return predict_parameters(variant=variant, dim=dim, **sizes)
+
+
+def equal_width(
+    variant: str,  # a row of `models.VARIANTS`, a classifier
 ) -> Callable[[RunConfig], int]:  # configuration -> width, a multiple of its heads
-    "A width that depends on the scale, for a row of `EXPERIMENTS`."
-    return lambda config: config.heads * round(share * config.dim / config.heads)
+    "The width at which a variant has about as many parameters as CRATE at the scale's width."
+
+    def width(config):
+        wanted = _parameters(config, "crate", config.dim)
+        widths = range(config.heads, config.dim + 1, config.heads)
+        return min(widths, key=lambda dim: abs(_parameters(config, variant, dim) - wanted))
+
+    return width
 
 
 # parts of an experiment, by which claims and tables find its runs
 PARTS: dict[str, list[dict[str, Any]]] = {
     "family-parameters": [  # at about the same number of parameters
         dict(variant="crate"),
-        dict(variant="vit", dim=narrower(0.5)),
-        dict(variant="tost", dim=narrower(0.55)),
-        dict(variant="crate-alpha", dim=narrower(0.55)),
+        dict(variant="vit", dim=equal_width("vit")),
+        dict(variant="tost", dim=equal_width("tost")),
+        dict(variant="crate-alpha", dim=equal_width("crate-alpha")),
     ],
     "family-width": [dict(variant=v) for v in ("crate", "vit", "tost", "crate-alpha")],
     "family-alpha": [  # from CRATE to CRATE-alpha, one change at a time
@@ -466,4 +477,18 @@ EXPERIMENTS["family"] = [
     *PARTS["family-parameters"],
     *PARTS["family-width"][1:],
     *PARTS["family-alpha"][:-1],
+]
+
+# %% ../nbs/17_runs.ipynb #8b5d0011
+def unless_digits(
+    field: str,  # of `RunConfig`
+    value: int | float,  # on the digits
+) -> Callable[[RunConfig], int | float]:  # configuration -> value of the field
+    "A field that is the scale's own but on the digits, for a row of `EXPERIMENTS`."
+    return lambda config: value if config.dataset == "digits" else getattr(config, field)
+
+
+EXPERIMENTS["masked"] = [
+    dict(variant=v, depth=unless_digits("depth", 1), lr=unless_digits("lr", 5e-3))
+    for v in ("crate-mae", "vit-mae")
 ]

@@ -17,7 +17,7 @@ from .compress import Output
 from .sparsify import MLP
 from .checkpoints import from_official, load_weights, official_key
 from .models import VARIANTS, Architecture, ChannelScale, Layer
-from .models import LayeredClassifier
+from .models import LayeredClassifier, check_kind
 
 # %% ../nbs/07_tost.ipynb #7a050006
 STEM_STAGES: dict[int, int] = {8: 3, 16: 4}  # side of a patch in pixels -> convolutions
@@ -130,16 +130,16 @@ class TostVision(LayeredClassifier):
         architecture: Architecture,  # of the variant `tost-vision`; patches of 8 or 16 pixels
     ):
         super().__init__()
+        check_kind(architecture, "tost-vision")
         a = self.architecture = architecture
-        row = replace(VARIANTS[a.variant], scale=1e-5 if a.depth >= 24 else 1.0)
+        scale = 1e-5 if a.depth >= 24 else 1.0
+        row = replace(VARIANTS[a.variant], scale=scale)
         self.stem = conv_stem(a.channels, a.dim, a.patch_size)
         self.positions = FourierPositions(a.dim)
         layers = (Layer(row, a.dim, a.heads, a.dropout) for _ in range(a.depth))
         self.layers = cast(Sequence[Layer], nn.ModuleList(layers))
         self.cls_token = nn.Parameter(torch.zeros(1, 1, a.dim))
-        self.class_layers = nn.ModuleList(
-            ClassAttention(a.dim, a.heads, row.scale) for _ in range(2)
-        )
+        self.class_layers = nn.ModuleList(ClassAttention(a.dim, a.heads, scale) for _ in range(2))
         self.head = nn.Sequential(nn.LayerNorm(a.dim, 1e-6), nn.Linear(a.dim, a.num_classes))
         _draw(self)
 
@@ -172,8 +172,9 @@ def _draw(model: TostVision):
     "Linear maps and the class token from N(0, 0.02), cut at two; biases zero."
     nn.init.trunc_normal_(model.cls_token, std=0.02)
     for module in model.modules():
-        if isinstance(module, (nn.Linear, Output)):
+        if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
             nn.init.trunc_normal_(module.weight, std=0.02)
+        if isinstance(module, (nn.Linear, Output)) and module.bias is not None:
             nn.init.zeros_(module.bias)
 
 # %% ../nbs/07_tost.ipynb #7a050015

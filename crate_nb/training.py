@@ -29,7 +29,8 @@ from .core import UserError, check_choice, device_name, generator, git_commit, h
 from .core import pick_device, send, tensor_digest, write_atomic
 from .rates import pack
 from .checkpoints import load_weights
-from .models import Architecture, Classifier, VARIANTS, count_parameters, make_model
+from .models import Architecture, Classifier, LayeredModel, VARIANTS
+from .models import count_parameters, make_model
 from .weights import Weights, check_start, fit_weights, pack_weights, read_weights
 from .optimizers import OPTIMIZERS
 from .masked import MaskedAutoencoder, draw_masks, linear_probe, masked_loss
@@ -85,7 +86,7 @@ def build_model(
     config: RunConfig,  # its model and its seed
     channels: int,  # of the images
     classes: int,  # of the data set
-) -> nn.Module:  # on the CPU
+) -> LayeredModel:  # on the CPU
     "The model of a run with its initial weights."
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mix(config.seed, "init"))
@@ -131,7 +132,7 @@ def start_model(
     channels: int,  # of the images
     classes: int,  # of the data set
     start: Weights | None = None,  # see `find_start`
-) -> nn.Module:  # on the CPU
+) -> LayeredModel:  # on the CPU
     "The model of a run before its first step: its head is drawn, the rest too if nothing is given."
     model = build_model(config, channels, classes)
     return model if start is None else fit_weights(model, start)
@@ -453,7 +454,7 @@ class Step:
     def __init__(
         self,
         config: RunConfig,  # optimiser, batch size, regulariser
-        model: nn.Module,  # on the engine's device
+        model: LayeredModel,  # on the engine's device
         engine: Engine,  # precision, compilation, capture
         task: Task = TASKS["classification"],  # its loss
     ):
@@ -1075,8 +1076,7 @@ def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
 # %% ../nbs/20_training.ipynb #3f7bd887
 def _check_subspaces(trainer: Trainer):
     "Before any step: what is to be regularised has subspaces."
-    layers: Any = trainer.step.model.layers
-    if trainer.config.srr_layer is not None and layers[0].u is None:
+    if trainer.config.srr_layer is not None and trainer.step.model.layers[0].u is None:
         raise UserError(
             f"variant {trainer.config.variant!r} has no subspaces, so SRR can't be its "
             "regulariser; choose srr_layer None, or another variant"
@@ -1185,7 +1185,7 @@ def _load_trained(path: Path, record: Record) -> dict[str, Tensor]:
 def trained_model(
     record: Record,  # of a run that was trained on this machine
     place: Place | str | None = None,  # where it was trained, or its scale
-) -> nn.Module:  # in evaluation mode
+) -> LayeredModel:  # in evaluation mode
     "The model of a record with its trained weights, on the CPU; a `UserError` if they are absent."
     state = _load_trained(as_place(place).store(record.config).weights(record.id), record)
     made = record.provenance
@@ -1194,4 +1194,5 @@ def trained_model(
             f"record {record.id} is older than its weights' format; train it again with force"
         )
     model = build_model(record.config, made["channels"], made["classes"])
-    return load_weights(model, state).eval()
+    load_weights(model, state)
+    return model.eval()

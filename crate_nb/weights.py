@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-import torch, torch.nn as nn, torch.nn.functional as F
+import torch, torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 from .core import UserError, tensor_digest
 from .checkpoints import load_weights, unwrap
-from .models import Architecture, VARIANTS, load_official
+from .models import Architecture, LayeredModel, VARIANTS, load_official
 
 # %% ../nbs/09_weights.ipynb #a1c00007
 def weights_digest(
@@ -32,7 +32,7 @@ FORMAT = 1  # of our files; raised when their layout changes
 
 
 def pack_weights(
-    model: nn.Module,  # of `models.make_model`, on any device
+    model: LayeredModel,  # of `models.make_model`, on any device
     **about,  # what else the file says of itself; kept as JSON
 ) -> bytes:  # of one safetensors file
     "A model's tensors together with its architecture and their digest."
@@ -168,7 +168,8 @@ def read_weights(
 ) -> Weights:
     "The weights in a file; a `UserError` if it is damaged, foreign, or more than tensors."
     path = Path(path).expanduser()
-    file, metadata = _file_of(path), {}
+    file = _file_of(path)
+    metadata: dict[str, str] = {}
     if _is_safetensors(file):
         loaded, metadata = _read_safetensors(file)
     else:
@@ -234,9 +235,9 @@ def _fitted(name: str, tensor: Tensor, own: Tensor, learned: bool) -> Tensor:
 
 
 def fit_weights(
-    model: nn.Module,  # of `models.make_model`, changed in place
+    model: LayeredModel,  # of `models.make_model`, changed in place
     weights: Weights,  # to start from
-) -> nn.Module:  # `model` itself
+) -> LayeredModel:  # `model` itself
     "Start a model from weights: a classifier's head stays, positions are resized, the rest fits."
     check_start(weights, model.architecture)
     own, learned = model.state_dict(), dict(model.named_parameters())
@@ -244,4 +245,5 @@ def fit_weights(
     head = {name: tensor for name, tensor in own.items() if name.startswith(free)}
     body = {name: t for name, t in weights.state.items() if not name.startswith(free)}
     body = {name: _fitted(name, t, own.get(name, t), name in learned) for name, t in body.items()}
-    return load_weights(model, body | head)
+    load_weights(model, body | head)
+    return model
