@@ -8,12 +8,14 @@ __all__ = ['Positive', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'REGULARISED', 'FOUR
            'Grid', 'read_grid', 'equal_width', 'unless_digits']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
-import hashlib, itertools, json, tomllib
+import hashlib, inspect, itertools, json, tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
 import pydantic
-from .core import UserError, check_choice
+from .core import UserError, check_choice, resolve
+from .compress import COMPRESS
+from .sparsify import SPARSIFY
 from .models import SIZES, VARIANTS, check_sizes, predict_parameters
 from .optimizers import OPTIMIZERS
 
@@ -100,6 +102,44 @@ def _check_probe(at: tuple[int, ...], epochs: int, eps: tuple[float, ...]):
     if not eps:
         raise UserError("probe_eps is empty; give at least one distortion, such as 0.5")
 
+# %% ../nbs/17_runs.ipynb #7a10c0f2
+# row of `models.MODELS` -> what checks its sizes, and the fields that it asks for
+_SIZE_CHECKS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tost-vision": ("crate_nb.tost:check_stem", ("dim", "patch_size")),
+    "autoencoder": ("crate_nb.masked:check_masked", ("image_size", "patch_size", "dim")),
+}
+
+
+def _takes(half: Callable, option: str) -> bool:
+    "Whether a half, or a class that it inherits from, names an option of its own."
+    made = getattr(half, "func", half)  # of a partial
+    kinds = made.__mro__ if isinstance(made, type) else (made,)
+    return any(option in inspect.signature(kind).parameters for kind in kinds)
+
+
+def _check_options(config: "RunConfig"):
+    row = VARIANTS[config.variant]
+    for name in ("eta", "lam"):
+        default = RunConfig.model_fields[name].default
+        if getattr(config, name) == default:
+            continue
+        if not _takes(COMPRESS[row.compress], name) and not _takes(SPARSIFY[row.sparsify], name):
+            why = f"no layer of {config.variant} has an option {name}"
+        elif name == "lam" and row.lam is not None:
+            why = f"{config.variant} has a lam of its own, {row.lam:g}"
+        else:
+            continue
+        raise UserError(f"{why}, so the run would be that of {name} {default:g}; leave {name} out")
+
+
+def _check_model(config: "RunConfig"):
+    row = VARIANTS[check_choice("variant", config.variant, VARIANTS)]
+    check_sizes(config.image_size, config.patch_size, config.dim, config.heads)
+    if row.model in _SIZE_CHECKS:
+        check, asked = _SIZE_CHECKS[row.model]
+        resolve(check)(**{name: getattr(config, name) for name in asked})
+    _check_options(config)
+
 # %% ../nbs/17_runs.ipynb #38145702
 PROBE_EPOCHS = (0, 1, 2, 5, 10, 20, 50, 100, 150, 200)  # of the paper's scale; 0: before training
 
@@ -154,9 +194,8 @@ class RunConfig(Identified):
 
     @pydantic.model_validator(mode="after")
     def _consistent(self):
-        check_choice("variant", self.variant, VARIANTS)
+        _check_model(self)
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
         _check_crop(self.crop)
         _check_layer(self.srr_layer, self.depth)
         _check_probe(self.probe_epochs, self.epochs, self.probe_eps)

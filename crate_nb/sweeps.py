@@ -26,8 +26,8 @@ from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, 
 from .runs import read_grid, scale_config
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
-from .training import Paused, Step, build_model, check_same_images, data_for, draw_for
-from .training import logger, total_steps, train
+from .training import Paused, Step, build_model, check_same_images, data_for, logger
+from .training import task_of, total_steps, train
 from .measures import is_measured, train_and_measure
 
 # %% ../nbs/23_sweeps.ipynb #092680b2
@@ -712,10 +712,12 @@ def _noise_batch(config: RunConfig, device: torch.device, images: int):
 
 
 def _timed_step(step: Step, x, y, i: int):
-    c, layer = step.config, step.config.srr_layer
+    c, layer, g = step.config, step.config.srr_layer, generator(i)
     assert layer != "random", "a step regularises one layer"
     count, _, height, width = x.shape
-    draws = draw_for(c, count, height, width, generator(i))
+    draws = step.task.draw(c, count, height, width, g)
+    if step.task.target:
+        y = step.task.target(c, count, g).to(x.device)
     step.compute(apply_draws(x, draws, c.image_size), y, layer)
     step.failed.item()  # waits for the device
 
@@ -727,7 +729,8 @@ def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> floa
     engine = replace(pick_engine(chosen), compiled=False, graphs=False)
     with cpu_threads(1) if chosen.type == "cpu" else nullcontext():
         x, y, classes = _noise_batch(config, chosen, images)
-        step = Step(config, build_model(config, x.shape[1], classes).to(chosen), engine)
+        model = build_model(config, x.shape[1], classes).to(chosen)
+        step = Step(config, model, engine, task_of(config))
         _timed_step(step, x, y, 0)
         start = time.perf_counter()
         for i in (1, 2):

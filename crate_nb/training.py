@@ -6,7 +6,7 @@
 __all__ = ['logger', 'TASKS', 'PROBED', 'data_for', 'architecture_of', 'build_model', 'start_from', 'find_start', 'start_model',
            'learning_rate', 'make_optimizer', 'set_rate', 'draw_for', 'batch_loss', 'batch_means', 'evaluate', 'score',
            'numbers', 'Task', 'masks_for', 'masked_batch_loss', 'masked_means', 'masked_score', 'masked_probe',
-           'total_steps', 'Batches', 'OtherRun', 'Step', 'Progress', 'is_finished', 'save_checkpoint',
+           'task_of', 'total_steps', 'Batches', 'OtherRun', 'Step', 'Progress', 'is_finished', 'save_checkpoint',
            'load_checkpoint', 'Paused', 'Saver', 'explain_not_finite', 'Watch', 'probe', 'Recorder', 'layer_of_step',
            'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'train', 'trained_model']
 
@@ -356,6 +356,13 @@ TASKS["autoencoding"] = Task(
     target=masks_for,
     probe=masked_probe,
 )
+
+# %% ../nbs/20_training.ipynb #8b5d0042
+def task_of(
+    config: RunConfig,  # its variant
+) -> Task:
+    "What training must know of what a configuration learns."
+    return TASKS[check_choice("task", VARIANTS[config.variant].task, TASKS)]
 
 # %% ../nbs/20_training.ipynb #2aba5c59
 def total_steps(
@@ -876,7 +883,7 @@ class Trainer:
         place: Place = Place(),  # when it is saved, and until when it may run
         report: Callable = lambda steps, values: None,  # see `train`
     ):
-        task = TASKS[check_choice("task", VARIANTS[config.variant].task, TASKS)]
+        task = task_of(config)
         self.images = images = _on(images, engine.device)
         self.config, self.report = config, report
         start = find_start(config, place.init)
