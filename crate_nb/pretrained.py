@@ -7,8 +7,8 @@ __all__ = ['CLASS_NAMES', 'DATA_TERMS', 'ENDINGS', 'class_names', 'About', 'from
            'from_pretrained', 'image_files', 'read_pictures', 'predict']
 
 # %% ../nbs/27_pretrained.ipynb #b2d00004
-import json, tempfile
-from collections.abc import Iterable, Sequence
+import json, math, tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from . import __version__
 from .core import UserError, write_atomic
 from .checkpoints import load_weights
 from .models import Architecture, LayeredModel, VARIANTS, make_model
-from .weights import Weights, pack_weights, read_weights, weights_digest
+from .weights import TrainedWeights, pack_weights, read_weights, weights_digest
 from .data import CLASSES, STATISTICS, read_image
 from .augment import resize
 from .records import Record, unpack_hits
@@ -178,11 +178,11 @@ library_name: crate_nb
 pipeline_tag: image-classification
 tags:
 - image-classification
-- white-box-transformer
+{tag}
 ---
 # {paper} on {data}
 
-An image classifier from the family of white-box transformers, made with
+{kind}, made with
 [crate_nb](https://github.com/crate-nb/crate_nb).
 
 - **It reads** images of {size} x {size} pixels with {channels}.
@@ -232,6 +232,16 @@ predict(model, "IMAGES", top=3)  # files or folders
 """
 
 # %% ../nbs/27_pretrained.ipynb #b2d00014
+# whether a variant has the attention of ViT -> what its card calls it
+_KINDS = {
+    False: dict(
+        tag="- white-box-transformer",
+        kind="An image classifier from the family of white-box transformers",
+    ),
+    True: dict(tag="- vision-transformer", kind="An image classifier, a vision transformer"),
+}
+
+
 def model_card(
     record: Record,  # of a classifier
     about: About,  # what the model reads and tells apart
@@ -239,6 +249,7 @@ def model_card(
     "The README of an exported model, all of it from the record."
     a = about.architecture
     return _CARD.format(
+        **_KINDS[VARIANTS[a.variant].compress == "attention"],
         paper=VARIANTS[a.variant].paper or a.variant,
         variant=a.variant,
         data=about.data,
@@ -325,7 +336,32 @@ def export(
 _TOLD = ("classes", "mean", "std", "data", "data_digest", "record")
 
 
-def _about_of(weights: Weights) -> About:
+def _are_numbers(values: Any, count: int) -> bool:
+    "Whether this is one finite number for each channel."
+    return (
+        isinstance(values, list)
+        and len(values) == count
+        and all(type(v) in (int, float) and math.isfinite(v) for v in values)
+    )
+
+
+def _wrong_fact(told: Mapping[str, Any], architecture: Architecture) -> str | None:
+    "What a file says of its model and nobody can use; None if all is well."
+    for name in ("mean", "std"):
+        if not _are_numbers(told[name], architecture.channels):
+            return f"its {name} is not {architecture.channels} numbers, one for each channel"
+    if min(told["std"]) <= 0:
+        return "its std is not above 0"
+    for name in ("data", "data_digest", "record"):
+        if not isinstance(told[name], str):
+            return f"its {name} is not text"
+    names, count = told["classes"], architecture.num_classes
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return "its classes are not a list of names"
+    return None if len(names) == count else f"it has {count} logits and {len(names)} class names"
+
+
+def _about_of(weights: TrainedWeights) -> About:
     "What an exported file says of its model; a `UserError` if it is no export."
     told, a = weights.about, weights.architecture
     if weights.format == "official":
@@ -339,18 +375,16 @@ def _about_of(weights: Weights) -> About:
             f"{weights.file} does not say its {absent[0]}, so it is no exported model; "
             "export the run that trained it: crate-nb export ID FOLDER"
         )
+    wrong = _wrong_fact(told, a)
+    if wrong:
+        raise UserError(f"{weights.file}: {wrong}; it was edited, export the run again")
     about: dict[str, Any] = {
         name: tuple(v) if isinstance(v := told[name], list) else v for name in _TOLD
     }
-    if len(about["classes"]) != a.num_classes or not len(about["mean"]) == a.channels:
-        raise UserError(
-            f"{weights.file} has {a.num_classes} logits and {len(about['classes'])} class names; "
-            "it was edited, export the run again"
-        )
     return About(architecture=a, **about)
 
 
-def _check_config(folder: Path, weights: Weights):
+def _check_config(folder: Path, weights: TrainedWeights):
     "The text beside the weights, if it is there, is of the same export."
     path = folder / "config.json"
     if not path.is_file():

@@ -31,7 +31,7 @@ from .rates import pack
 from .checkpoints import load_weights
 from .models import Architecture, Classifier, LayeredModel, VARIANTS
 from .models import count_parameters, make_model
-from .weights import Weights, check_start, fit_weights, pack_weights, read_weights
+from .weights import TrainedWeights, check_start, fit_weights, pack_weights, read_weights
 from .optimizers import OPTIMIZERS
 from .masked import MaskedAutoencoder, draw_masks, linear_probe, masked_loss
 from .masked import patch_targets, probe_features
@@ -93,18 +93,26 @@ def build_model(
         return make_model(architecture_of(config, channels, classes))
 
 # %% ../nbs/20_training.ipynb #d4e00002
+def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
+    "The weights in a file; the run's heads are those of an official file of no published size."
+    try:
+        return read_weights(path)
+    except UserError:
+        return read_weights(path, config.heads)
+
+
 def start_from(
     config: RunConfig,  # of any run
     path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
 ) -> RunConfig:  # with an id of its own
     "The configuration that starts from the weights in a file; a `UserError` if they can't be read."
-    return config.but(init=read_weights(path, config.heads).digest)
+    return config.but(init=_read_start(config, path).digest)
 
 # %% ../nbs/20_training.ipynb #d4e00003
 def find_start(
     config: RunConfig,  # its `init`
     path: str | Path | None = None,  # the file; None: not given
-) -> Weights | None:  # None: the weights are drawn from the seed
+) -> TrainedWeights | None:  # None: the weights are drawn from the seed
     "The weights that a run starts from; a `UserError` if their file is not given, or another's."
     if path is None and config.init is None:
         return None
@@ -118,7 +126,7 @@ def find_start(
             f"run {config.id} starts from weights that are drawn, and {path} is given; "
             "give no file, or a configuration of training.start_from(config, FILE)"
         )
-    weights = read_weights(path, config.heads)
+    weights = _read_start(config, path)
     if weights.digest != config.init:
         raise UserError(
             f"run {config.id} starts from the weights with the digest {config.init}, "
@@ -131,7 +139,7 @@ def start_model(
     config: RunConfig,  # its model and its seed
     channels: int,  # of the images
     classes: int,  # of the data set
-    start: Weights | None = None,  # see `find_start`
+    start: TrainedWeights | None = None,  # see `find_start`
 ) -> LayeredModel:  # on the CPU
     "The model of a run before its first step: its head is drawn, the rest too if nothing is given."
     model = build_model(config, channels, classes)
