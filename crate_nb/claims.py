@@ -273,6 +273,7 @@ def accuracy_table(
     rows = [
         (r.config.seed, r.config.variant, training_name(r.config), r.final["test_accuracy"])
         for r in records
+        if "test_accuracy" in r.final  # a run without classes has none
     ]
     long = pd.DataFrame(rows, columns=["seed", "variant", "training", "accuracy"])
     return long.pivot(index="seed", columns=["variant", "training"], values="accuracy")

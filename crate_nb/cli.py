@@ -427,7 +427,7 @@ def _settings(text: str):
     "--init",
     metavar="FILE",
     help="Weights to start from: an exported folder or its file, or an official checkpoint. "
-    "The head is drawn anew, positions are resized, all else must fit.",
+    "A classifier's head is drawn anew, positions are resized, the rest must fit.",
 )
 @click.option("--force", is_flag=True, help="Train it even if there is a record.")
 def train_command(scale, settings, dataset, device, threads, init, force):

@@ -573,6 +573,17 @@ def _srr_measure(record: Record) -> str:
     return "" if value is None else f"{value:.1f}"
 
 
+def _scores(final: dict[str, Any]) -> dict[str, str]:
+    "Accuracy and losses; a run without classes has no accuracy, and its losses are per pixel."
+    accuracy = final.get("test_accuracy")
+    unit = " per pixel" if accuracy is None else ""
+    return {
+        "test accuracy (%)": "" if accuracy is None else f"{accuracy:.2f}",
+        "training loss (nats)": f"{final['train_loss']:.4f}{unit}",
+        "test loss (nats)": f"{final['test_loss']:.4f}{unit}",
+    }
+
+
 def _record_row(record: Record, m: _Material) -> dict:
     "What the report says of a record."
     c, final = record.config, record.final
@@ -588,9 +599,7 @@ def _record_row(record: Record, m: _Material) -> dict:
         "dropout": f"{c.dropout:g}",
         "seed": c.seed,
         "epochs": final["epochs"],
-        "test accuracy (%)": f"{final['test_accuracy']:.2f}",
-        "training loss (nats)": f"{final['train_loss']:.4f}",
-        "test loss (nats)": f"{final['test_loss']:.4f}",
+        **_scores(final),
         "SRR measure": _srr_measure(record),
         "hours": f"{record.seconds / 3600:.3f}",
     }

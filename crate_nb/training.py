@@ -1082,11 +1082,15 @@ def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
     return replace(engine, compiled=pays if place.compiled is None else place.compiled)
 
 # %% ../nbs/20_training.ipynb #3f7bd887
-def _check_subspaces(trainer: Trainer):
-    "Before any step: what is to be regularised has subspaces."
-    if trainer.config.srr_layer is not None and trainer.step.model.layers[0].u is None:
+def _check_subspaces(config: RunConfig, images: ImageData):
+    "Before a model is built and a bar is shown: what is to be regularised has subspaces."
+    if config.srr_layer is None:
+        return
+    with torch.random.fork_rng(devices=[]):
+        layer = architecture_of(config, images.channels, images.classes).layer()
+    if layer.u is None:
         raise UserError(
-            f"variant {trainer.config.variant!r} has no subspaces, so SRR can't be its "
+            f"variant {config.variant!r} has no subspaces, so SRR can't be its "
             "regulariser; choose srr_layer None, or another variant"
         )
 
@@ -1115,7 +1119,6 @@ def _train(config: RunConfig, images: ImageData, engine: Engine, place: Place, f
         total, show = total_steps(config, len(images.x_train)), place.progress and report is None
         with _bar(config, total, show) as bar:
             trainer = Trainer(config, images, engine, work, place, report or bar)
-            _check_subspaces(trainer)
             try:
                 trainer.run()
             except NotCaptured as e:
@@ -1163,6 +1166,7 @@ def train(
     check_same_images(store, images, config)
     if record:  # a folder may hold other images under the label: those were checked first
         return record
+    _check_subspaces(config, images)
     _check_start(config, images, place)
     git_commit()  # the code that runs is that of now, not of the end
     with cpu_threads(place.threads):
