@@ -20,6 +20,7 @@ docs: .venv/docs ## the book, from notebooks and records, nothing executed; open
 	$(BIN)/python docs/stage.py
 	$(BIN)/sphinx-build -W --keep-going -q -c docs -d build/doctrees build/docs _docs
 	rm -rf jupyter_execute
+	rm -f _docs/_static/mathjax/*svg*.js _docs/_static/mathjax/mml-*.js _docs/_static/mathjax/*-full*.js # pages load another bundle
 	$(BIN)/python docs/check.py _docs
 
 readme: .venv/dev ## README.md from nbs/index.ipynb

@@ -167,7 +167,7 @@ class RunConfig(Identified):
     eta: float = pydantic.Field(0.1, gt=0)  # ISTA: step size
     lam: float = pydantic.Field(0.1, ge=0)  # ISTA: weight of the l1 norm
     # digest of the weights that the run starts from, see `training.start_from`; None: drawn
-    init: str | None = pydantic.Field(None, pattern="^[0-9a-f]{16}$")
+    init: str | None = pydantic.Field(None, pattern="^[0-9a-f]{16}", max_length=16)
 
     # the optimisation
     optimizer: str = "adam"  # a row of `optimizers.OPTIMIZERS`

@@ -52,7 +52,7 @@ EXECUTED = {
 PAGES = {
     "nbs/index.ipynb": "index",
     "README.md": "index",
-    "data/README.md": "reference/records",
+    "data/README.md": "reference/data_files",
     f"figures/{SCALE}/report.html": "paper/index",
     f"figures/{SCALE}/{results.REPORT}": "paper/report",
 }
@@ -60,7 +60,7 @@ PAGES |= {f"nbs/{p.name}": f"library/{p.stem}" for p in MODULES.values()}
 PAGES |= {f"nbs/guides/{g}.ipynb": f"guides/{g}" for g in GUIDES}
 PAGES |= {f"nbs/paper/{n}.ipynb": f"paper/{n}" for n in NOTEBOOKS.values()}
 
-MADE = {"reference/records", "paper/index", "paper/report"}  # pages that are no notebooks
+MADE = {"reference/data_files", "paper/index", "paper/report"}  # pages that are no notebooks
 
 
 def relative(target: str, page: str) -> str:
@@ -582,7 +582,7 @@ def command_page():
 REFERENCE_INDEX = """# Reference
 
 Every exported name, with its parameters, shapes, units, errors and equation, made from the \
-[notebooks](../library/index.md). [Command line](command_line.md) · [data and records](records.md) \
+[notebooks](../library/index.md). [Command line](command_line.md) · [data and records](data_files.md) \
 · {{ref}}`all names <genindex>`
 
 {{.scroll}}
@@ -606,10 +606,10 @@ def reference_part():
         module_page(module, entries)
     command_page()
     records = (ROOT / "data" / "README.md").read_text()
-    write("reference/records.md", prose(records, "data/README.md", "reference/records"))
+    write("reference/data_files.md", prose(records, "data/README.md", "reference/data_files"))
     index = REFERENCE_INDEX.format(
         rows="\n".join(module_row(module, entries) for module, entries in found.items()),
-        pages=toctree(["command_line", "records", *found]),
+        pages=toctree(["command_line", "data_files", *found]),
     )
     write("reference/index.md", index)
 
