@@ -582,7 +582,8 @@ def command_page():
 REFERENCE_INDEX = """# Reference
 
 Every exported name, with its parameters, shapes, units, errors and equation, made from the \
-[notebooks](../library/index.md). [Command line](command_line.md) · [data and records](data_files.md) \
+[notebooks](../library/index.md). [Command line](command_line.md) · \
+[data and records](data_files.md) \
 · {{ref}}`all names <genindex>`
 
 {{.scroll}}
