@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FORMATS', 'Format', 'official_name', 'official_key', 'unwrap', 'kernels_as_rows', 'recognise', 'from_official',
-           'load_weights']
+           'load_weights', 'check_complete']
 
 # %% ../nbs/05_checkpoints.ipynb #e8dfc74a
 from collections.abc import Mapping
@@ -299,3 +299,17 @@ def load_weights(
     _check_shapes(own, state)
     model.load_state_dict(state)
     return model
+
+# %% ../nbs/05_checkpoints.ipynb #5c0e0011
+def check_complete(
+    model: nn.Module,  # whose tensors are needed
+    state: Mapping[str, Tensor],  # by our names
+    system: str,  # a row of `FORMATS` that has a table of names
+):
+    "Raise a `UserError` that names, as the system does, the first tensor that is missing."
+    absent = [name for name in model.state_dict() if name not in state]
+    if absent:
+        raise UserError(
+            f"an incomplete checkpoint of {FORMATS[system].system}: "
+            f"no tensor {official_key(absent[0], system)!r} (of {len(absent)})"
+        )

@@ -17,7 +17,7 @@ from .core import UserError, check_choice
 from .compress import COMPRESS, Output, SubspaceAttention
 from .checkpoints import kernels_as_rows, load_weights, unwrap
 from .models import Architecture, EMBEDDINGS, Layer, LayerTokens, LayeredModel
-from .models import VARIANTS, official_sizes, patchify
+from .models import VARIANTS, official_heads, patchify
 
 if TYPE_CHECKING:  # matplotlib is imported by the one function that draws
     from matplotlib.figure import Figure
@@ -219,17 +219,6 @@ class MaskedEncoder(LayeredModel):
         "What the first layer reads; a `UserError` if images or masks are of another shape."
         return self.tokeniser(x, mask)
 
-    def layer_inputs(
-        self,
-        x: Tensor,  # standardised images (B, C, H, W)
-        mask: Tensor | None = None,  # (B, patches), true: removed; None: nothing is removed
-    ) -> list[Tensor]:  # [Z^0, ..., Z^{L-1}], each (B, N, d)
-        "What each layer reads."
-        zs = [self.tokens(x, mask)]
-        for layer in self.layers[:-1]:
-            zs.append(layer(zs[-1]))
-        return zs
-
     def encode(
         self,
         x: Tensor,  # standardised images (B, C, H, W)
@@ -348,17 +337,6 @@ def _check_keys(state: Mapping[str, Tensor], names: Mapping[str, str]):
             )
 
 
-def _heads_of(dim: int, heads: int | None) -> int:
-    "K as it is given, or that of the published size of this width."
-    widths = {size["dim"]: size["heads"] for size in official_sizes("crate-mae").values()}
-    if heads is None and dim not in widths:
-        raise UserError(
-            f"a CRATE-MAE of width {dim} is of no official size ({', '.join(map(str, widths))}); "
-            "say how many heads it has, load_official(state, heads=...)"
-        )
-    return widths[dim] if heads is None else heads
-
-
 def _sizes_of(state: Mapping[str, Tensor], channels: int) -> dict[str, int]:
     "The sizes of images and tokens that the shapes of a checkpoint tell."
     dim, own, patch, _ = state["patch_embed.proj.weight"].shape
@@ -382,7 +360,7 @@ def load_masked(
     ours = {name: state[key] for key, name in names.items()}
     ours[names[embedding]] = kernels_as_rows(state[embedding], embedding)
     sizes = _sizes_of(state, channels)
-    heads = _heads_of(sizes["dim"], heads)
+    heads = official_heads("crate-mae", sizes["dim"]) if heads is None else heads
     model = MaskedAutoencoder(Architecture("crate-mae", depth=depth, heads=heads, **sizes, **kw))
     load_weights(model, ours)
     return model

@@ -4,14 +4,16 @@
 
 # %% auto #0
 __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'ChannelScale', 'Layer', 'layer_flops', 'layer_paths',
-           'check_sizes', 'Architecture', 'check_kind', 'patchify', 'LayerTokens', 'Tokeniser', 'init_truncated',
-           'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier', 'model_flops', 'model_paths',
-           'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_model', 'crate_tiny', 'crate_small',
-           'crate_base', 'crate_large', 'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
+           'check_sizes', 'Architecture', 'check_kind', 'patchify', 'LayerTokens', 'Tokeniser', 'init_linear',
+           'init_truncated', 'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier', 'model_flops',
+           'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_model', 'official_heads',
+           'crate_tiny', 'crate_small', 'crate_base', 'crate_large', 'count_parameters', 'predict_parameters',
+           'check_variant', 'load_official']
 
 # %% ../nbs/06_models.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
@@ -21,7 +23,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from .core import UserError, check_choice, resolve
 from .compress import COMPRESS, Output
 from .sparsify import SPARSIFY
-from .checkpoints import FORMATS, Format, from_official, load_weights, official_key
+from .checkpoints import FORMATS, Format, check_complete, from_official, load_weights
 from .checkpoints import recognise, unwrap
 
 # %% ../nbs/06_models.ipynb #0ae85f66
@@ -352,17 +354,25 @@ class Tokeniser(nn.Module):
         "The squared-weight paths from all values of a patch to each feature of a token."
         return self.embed.get_parameter("1.weight").double().square().sum(1)
 
+# %% ../nbs/06_models.ipynb #6b0d0030
+def init_linear(
+    part: nn.Module,  # changed in place
+    draw: Callable[[Tensor], object],  # changes a weight in place
+):
+    "Draw the weights of all linear maps and output maps of a part; their biases are 0."
+    for module in part.modules():
+        if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
+            draw(module.weight)
+        if isinstance(module, (nn.Linear, Output)) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+
 # %% ../nbs/06_models.ipynb #6b0d0006
 def init_truncated(
     model: "Classifier",  # just built; changed in place
 ):
     "Weights of linear maps, in the layers and in the head, from N(0, 0.02), cut; biases 0."
     for part in (*model.layers, model.head):
-        for module in part.modules():
-            if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
-                nn.init.trunc_normal_(module.weight, std=0.02)
-            if isinstance(module, (nn.Linear, Output)) and module.bias is not None:
-                nn.init.zeros_(module.bias)
+        init_linear(part, partial(nn.init.trunc_normal_, std=0.02))
 
 # %% ../nbs/06_models.ipynb #6b0d0007
 def init_vit(
@@ -407,6 +417,17 @@ class LayeredModel(nn.Module):
         "What the first layer reads; a `UserError` if the images are of another shape."
         raise NotImplementedError(f"{type(self).__name__} has no tokens(x); define it")
 
+    def layer_inputs(
+        self,
+        x: Tensor,  # images (B, C, H, W)
+        *more: Tensor | None,  # what else `tokens` takes, such as masks
+    ) -> list[Tensor]:  # [Z^0, ..., Z^{L-1}], each (B, N, d)
+        "What each layer reads."
+        zs = [self.tokens(x, *more)]
+        for layer in self.layers[:-1]:
+            zs.append(layer(zs[-1]))
+        return zs
+
     @property
     def config(self) -> dict:  # `make_model(Architecture(**model.config))` is of the same kind
         "The fields of the architecture."
@@ -425,16 +446,6 @@ class LayeredClassifier(LayeredModel):
     ) -> Tensor:  # (B, d)
         "What the head reads of the last tokens."
         raise NotImplementedError(f"{type(self).__name__} has no pooled(z); define it")
-
-    def layer_inputs(
-        self,
-        x: Tensor,  # images (B, C, H, W)
-    ) -> list[Tensor]:  # [Z^0, ..., Z^{L-1}], each (B, N, d)
-        "What each layer reads."
-        zs = [self.tokens(x)]
-        for layer in self.layers[:-1]:
-            zs.append(layer(zs[-1]))
-        return zs
 
     def classify(
         self,
@@ -593,6 +604,20 @@ def official_model(
     sizes = official_sizes(check_choice("variant", variant, VARIANTS))
     return make_model(Architecture(variant, **sizes[check_choice("size", size, sizes)] | kw))
 
+# %% ../nbs/06_models.ipynb #6b0d0031
+def official_heads(
+    variant: str,  # a row of `VARIANTS`
+    dim: int,  # d
+) -> int:  # K
+    "The number of heads of the published size that has this width."
+    widths = {size["dim"]: size["heads"] for size in official_sizes(variant).values()}
+    if dim in widths:
+        return widths[dim]
+    raise UserError(
+        f"a checkpoint of width {dim} is of no official size ({', '.join(map(str, widths))}); "
+        "say how many heads it has, load_official(state, heads=...)"
+    )
+
 # %% ../nbs/06_models.ipynb #d3a3ad38
 def crate_tiny(
     **kw,  # fields of `Architecture`; they take precedence over the size's own
@@ -731,17 +756,6 @@ def _variant_of(system: str, theirs: Iterable[str], ours: Iterable[str]) -> str:
     return system
 
 
-def _official_heads(variant: str, dim: int) -> int:
-    "K of the published size that has this width."
-    widths = {size["dim"]: size["heads"] for size in official_sizes(variant).values()}
-    if dim in widths:
-        return widths[dim]
-    raise UserError(
-        f"a checkpoint of width {dim} is of no official size ({', '.join(map(str, widths))}); "
-        "say how many heads it has, load_official(state, heads=...)"
-    )
-
-
 def _check_needed(form: Format, state: Mapping[str, Tensor]):
     "The tensors that tell the sizes are there, in the right number of dimensions."
     for name in _NEEDED:
@@ -782,7 +796,7 @@ def _architecture_of(
         num_classes=len(state["head.1.weight"]),
         dim=dim,
         depth=_depth_of(state),
-        heads=_official_heads(variant, dim) if heads is None else heads,
+        heads=official_heads(variant, dim) if heads is None else heads,
         **kw,
     )
 
@@ -794,15 +808,6 @@ def _check_options(form: Format, options: Mapping[str, object]):
                 f"a checkpoint of {form.system} tells its {name} itself, or has none; "
                 "allowed: heads, channels, eta, lam, dropout"
             )
-
-
-def _check_complete(form: Format, system: str, model: nn.Module, state: Mapping[str, Tensor]):
-    absent = [name for name in model.state_dict() if name not in state]
-    if absent:
-        raise UserError(
-            f"an incomplete checkpoint of {form.system}: "
-            f"no tensor {official_key(absent[0], system)!r} (of {len(absent)})"
-        )
 
 # %% ../nbs/06_models.ipynb #6b0d0011
 def load_official(
@@ -823,6 +828,6 @@ def load_official(
     variant = _variant_of(system, theirs, ours)
     architecture = _architecture_of(variant, ours, heads, channels, head_eps=form.head_eps, **kw)
     model = CRATE(**asdict(architecture))
-    _check_complete(form, system, model, ours)
+    check_complete(model, ours, system)
     load_weights(model, ours)
     return model

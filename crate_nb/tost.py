@@ -9,15 +9,15 @@ __all__ = ['STEM_STAGES', 'check_stem', 'conv_stem', 'FourierPositions', 'ClassA
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from .core import UserError
-from .compress import Output
 from .sparsify import MLP
-from .checkpoints import from_official, load_weights, official_key
+from .checkpoints import check_complete, from_official, load_weights
 from .models import VARIANTS, Architecture, ChannelScale, Layer
-from .models import LayeredClassifier, check_kind
+from .models import LayeredClassifier, check_kind, init_linear, official_heads
 
 # %% ../nbs/07_tost.ipynb #7a050006
 STEM_STAGES: dict[int, int] = {8: 3, 16: 4}  # side of a patch in pixels -> convolutions
@@ -141,7 +141,8 @@ class TostVision(LayeredClassifier):
         self.cls_token = nn.Parameter(torch.zeros(1, 1, a.dim))
         self.class_layers = nn.ModuleList(ClassAttention(a.dim, a.heads, scale) for _ in range(2))
         self.head = nn.Sequential(nn.LayerNorm(a.dim, 1e-6), nn.Linear(a.dim, a.num_classes))
-        _draw(self)
+        nn.init.trunc_normal_(self.cls_token, std=0.02)
+        init_linear(self, partial(nn.init.trunc_normal_, std=0.02))
 
     def tokens(
         self,
@@ -167,20 +168,7 @@ class TostVision(LayeredClassifier):
             z = layer(z)
         return z[:, 0]
 
-
-def _draw(model: TostVision):
-    "Linear maps and the class token from N(0, 0.02), cut at two; biases zero."
-    nn.init.trunc_normal_(model.cls_token, std=0.02)
-    for module in model.modules():
-        if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
-            nn.init.trunc_normal_(module.weight, std=0.02)
-        if isinstance(module, (nn.Linear, Output)) and module.bias is not None:
-            nn.init.zeros_(module.bias)
-
 # %% ../nbs/07_tost.ipynb #7a050015
-_WIDTHS = {192: 4, 384: 8, 512: 8}  # d -> K of the published sizes
-
-
 def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size: int, **kw):
     "The architecture that the shapes of a renamed state dict tell."
     for name in ("head.1.weight", "stem.0.0.weight", "layers.0.compress.temp"):
@@ -189,11 +177,6 @@ def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size:
                 f"an incomplete checkpoint of ToST's vision code: no tensor for {name!r}"
             )
     classes, dim = state["head.1.weight"].shape
-    if heads is None and dim not in _WIDTHS:
-        raise UserError(
-            f"a checkpoint of width {dim} is of no official size (192, 384, 512); "
-            "say how many heads it has, load_official(state, heads=...)"
-        )
     stages = len({k.split(".")[1] for k in state if k.startswith("stem.")})
     return Architecture(
         variant="tost-vision",
@@ -203,7 +186,7 @@ def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size:
         num_classes=classes,
         dim=dim,
         depth=len({k.split(".")[1] for k in state if k.startswith("layers.")}),
-        heads=heads or _WIDTHS[dim],
+        heads=heads or official_heads("tost-vision", dim),
         **kw,
     )
 
@@ -224,11 +207,6 @@ def load_tost(
             f"load_official(state, channels={architecture.channels})"
         )
     model = TostVision(architecture)
-    absent = [name for name in model.state_dict() if name not in ours]
-    if absent:
-        raise UserError(
-            "an incomplete checkpoint of ToST's vision code: "
-            f"no tensor {official_key(absent[0], 'tost')!r} (of {len(absent)})"
-        )
+    check_complete(model, ours, "tost")
     load_weights(model, ours)
     return model
