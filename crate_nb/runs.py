@@ -473,7 +473,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         for v in ("alpha-complete", "alpha-overcomplete", "alpha-decoupled", "crate-alpha")
     ],
 }
-EXPERIMENTS["family"] = [
+EXPERIMENTS["members"] = [
     *PARTS["family-parameters"],
     *PARTS["family-width"][1:],
     *PARTS["family-alpha"][:-1],

@@ -117,7 +117,7 @@ def table(frame: pd.DataFrame, escape: str = "|*") -> str:
 
 def intro(key: str) -> str:
     "What the notebook of a result says first, without its title and its command."
-    path = reference.ROOT / "nbs" / "paper" / f"{RESULTS[key].notebook}.ipynb"
+    path = reference.ROOT / "nbs" / f"{RESULTS[key].notebook}.ipynb"
     paragraphs = reference.first_text(path).split("\n\n")[1:]
     return "\n\n".join(p for p in paragraphs if not p.startswith("Run it:"))
 

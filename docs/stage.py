@@ -58,7 +58,7 @@ PAGES = {
 }
 PAGES |= {f"nbs/{p.name}": f"library/{p.stem}" for p in MODULES.values()}
 PAGES |= {f"nbs/guides/{g}.ipynb": f"guides/{g}" for g in GUIDES}
-PAGES |= {f"nbs/paper/{n}.ipynb": f"paper/{n}" for n in NOTEBOOKS.values()}
+PAGES |= {f"nbs/{n}.ipynb": n for n in NOTEBOOKS.values()}
 
 MADE = {"reference/data_files", "paper/index", "paper/report"}  # pages that are no notebooks
 
@@ -373,14 +373,14 @@ def result_page(name: str, key: str):
         figures=figures or NOT_SHOWN,
         verdict=verdict,
         cost=results.cost(key),
-        how=prose(results.intro(key), f"nbs/paper/{notebook}.ipynb", path),
+        how=prose(results.intro(key), f"nbs/{notebook}.ipynb", path),
     )
     write(f"{path}.md", text)
 
 
 def notebook_page(key: str):
     "The page of the notebook behind a result."
-    source = f"nbs/paper/{RESULTS[key].notebook}.ipynb"
+    source = f"nbs/{RESULTS[key].notebook}.ipynb"
     executed = EXECUTED.get(Path(source).name)
     numbers = f"Not run at scale `{SCALE}` yet, so it shows no numbers."
     if executed:
