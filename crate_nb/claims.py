@@ -1262,7 +1262,8 @@ def trial_checks(
     quantities: Sequence[Quantity],  # what is claimed
 ) -> list[Check | None]:  # None in place of a quantity that no trial has
     "One check per quantity, with one value per trial that defines it."
-    numbers = [outcome.numbers for outcome in Trials(experiment, scale)]
+    by_seed = sorted(Trials(experiment, scale), key=lambda outcome: outcome.config["seed"])
+    numbers = [outcome.numbers for outcome in by_seed]
     made: list[Check | None] = []
     for q in quantities:
         values = tuple(v for n in numbers if (v := n.get(q.name)) is not None)
