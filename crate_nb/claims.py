@@ -8,12 +8,13 @@ __all__ = ['TABLES', 'AXES', 'ALIKE', 'AnyCheck', 'LEVEL', 'VERDICTS', 'Statisti
            'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of',
            'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'tau_table',
            'Evidence', 'Found', 'Claim', 'toy_runs', 'hit_noise', 'test_noise', 'accuracy_check', 'Quantity',
-           'trial_checks', 'seeds_needed', 'settles', 'tested', 'assess', 'main_rows', 'summary', 'verdicts']
+           'trial_checks', 'seeds_needed', 'settles', 'tested', 'assess', 'main_rows', 'summary', 'verdicts',
+           'trial_verdicts']
 
 # %% ../nbs/25_claims.ipynb #245810a1
 import itertools, math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Generic, TypeVar
 import numpy as np, pandas as pd
@@ -1280,8 +1281,45 @@ def _of_trials(experiment: str, *quantities: Quantity) -> dict[str, Any]:
 
     return dict(statistic=statistic, trials=experiment, scale="small")
 
+# %% ../nbs/25_claims.ipynb #9a0b1000
+_SCAN_AND_SNAP: list[Claim] = []
+
+# %% ../nbs/25_claims.ipynb #9a0b1001
+_MAX_MARGIN: list[Claim] = []
+
+# %% ../nbs/25_claims.ipynb #9a0b1002
+_UNIVERSAL_APPROXIMATION: list[Claim] = []
+
+# %% ../nbs/25_claims.ipynb #9a0b1003
+_TURING: list[Claim] = []
+
+# %% ../nbs/25_claims.ipynb #9a0b1004
+_INDUCTION_HEADS: list[Claim] = []
+
+# %% ../nbs/25_claims.ipynb #9a0b1005
+_SPATIAL_STRUCTURE: list[Claim] = []
+
+# %% ../nbs/25_claims.ipynb #9a0b1006
+_GRAPHS: list[Claim] = []
+
+# %% ../nbs/25_claims.ipynb #9a0b1007
+_IN_CONTEXT: list[Claim] = []
+
+# %% ../nbs/25_claims.ipynb #9a0b1008
+_CHAIN_OF_THOUGHT: list[Claim] = []
+
 # %% ../nbs/25_claims.ipynb #9a0b0023
-_THEORY_CLAIMS: list[Claim] = []
+_THEORY_CLAIMS = [
+    *_SCAN_AND_SNAP,
+    *_MAX_MARGIN,
+    *_UNIVERSAL_APPROXIMATION,
+    *_TURING,
+    *_INDUCTION_HEADS,
+    *_SPATIAL_STRUCTURE,
+    *_GRAPHS,
+    *_IN_CONTEXT,
+    *_CHAIN_OF_THOUGHT,
+]
 
 # %% ../nbs/25_claims.ipynb #32700ee3
 _IN_THE_PAPERS_ORDER = [
@@ -1571,3 +1609,27 @@ def verdicts(
     "The verdict on every claim from the records of a scale; `measured` is the check that decides."
     evidence = Evidence(scale, dataset)
     return pd.DataFrame([summary(c, assess(c, evidence)) for c in CLAIMS.values()])
+
+# %% ../nbs/25_claims.ipynb #9a0b0025
+def trial_verdicts(
+    experiment: str,  # whose claims are tested
+    scale: str,  # of the trials, whatever scale the claims name
+) -> pd.DataFrame:  # claim, quantity, measured, claimed, published, n, verdict
+    "The checks of the claims on an experiment's trials, to be read."
+    evidence = Evidence(scale)
+    rows = []
+    for claim in (c for c in CLAIMS.values() if c.trials == experiment):
+        for row in assess(replace(claim, scale=None), evidence).itertuples():
+            rows.append(
+                {
+                    "claim": claim.says,
+                    "quantity": row.check,
+                    "mean": f"{row.mean:.4g}",
+                    "95 % interval": f"{row.low:.4g} to {row.high:.4g}" if row.n > 1 else "none",
+                    "claimed": f"{'<' if row.claimed == 'below' else '>'} {row.threshold:g}",
+                    "published": "" if row.paper is None else f"{row.paper:g}",
+                    "n": row.n,
+                    "verdict": row.verdict,
+                }
+            )
+    return pd.DataFrame(rows)
