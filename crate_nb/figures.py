@@ -235,6 +235,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         notebook="theory/rate_reduction",
         title="Rate reduction: ReduNet, and a loss that bears wrong labels (survey, section 5)",
         short="Rate reduction",
+        claims=("theory-redunet", "theory-mcr2"),
         groups=("family", "theory"),
     ),
     "masked": Result(
