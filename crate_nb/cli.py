@@ -727,19 +727,26 @@ def _say_done(status: pd.DataFrame):
 @click.option("--jobs", type=int, default=64, help="slurm: jobs at once, at most.")
 @click.option("--detach", is_flag=True, help="slurm: return as soon as the jobs are submitted.")
 @click.option(
+    "--init", metavar="FILE", help="Weights that every run starts from, as for crate-nb train."
+)
+@click.option(
     "--status",
     is_flag=True,
     help="Only say which runs are done, running, queued, failed and missing.",
 )
-def sweep_command(grid, scale, dataset, engine, measured, device, workers, detach, status, **asked):
+def sweep_command(
+    grid, scale, dataset, engine, measured, device, workers, detach, init, status, **asked
+):
     """All runs of GRID: tab1 (the correlation study), or a .toml file with [base] and [axes].
 
     What is there already is not computed again.
     """
     _check_engine(engine)
     here = device if engine == "local" else "auto"  # a cluster's front end may have no GPU
-    _, place = place_of(scale, dataset, here, workers=workers)
+    _, place = place_of(scale, dataset, here, workers=workers, init=init)
     configs = grid_configs(find_grid(grid, scale), scale, dataset)
+    if init:
+        configs = [start_from(config, init) for config in configs]
     if status:
         return click.echo(describe(sweep_status(configs, scale, measured)))
     if engine == "local":
@@ -798,12 +805,13 @@ def measure_command(id, scale, dataset, device, init, settings):
     multiple=True,
     help="Names, in the order of the labels.  [default: those of a known data set, or numbers]",
 )
-def export_command(id, folder, scale, classes):
+@click.option("--half", is_flag=True, help="Round to half precision: a file of half the size.")
+def export_command(id, folder, scale, classes, half):
     """The trained model of the record ID as FOLDER: weights, configuration, model card.
 
     FOLDER is new or empty. crate-nb predict and crate-nb train --init take it.
     """
-    out = export(_record(id, scale), folder, scale, classes or None)
+    out = export(_record(id, scale), folder, scale, classes or None, half)
     click.echo(f"model: {os.path.relpath(out)}")
 
 # %% ../nbs/29_cli.ipynb #c3e00004
