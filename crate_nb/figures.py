@@ -249,7 +249,15 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         notebook="paper/family_transfer",
         title="Fine-tuning: from one data set to another (beyond the paper)",
         short="Fine-tuning",
+        claims=("family-transfer", "family-transfer-vit"),
         groups=("family",),
+        pages=dict(
+            transfer=Page(
+                "Fine-tuning: from one data set to another",
+                claims=("family-transfer", "family-transfer-vit"),
+                shown=("transfer", "transfer_gains", "transfer_control", "transfer_verdicts"),
+            )
+        ),
     ),
     "emergence": Result(
         notebook="paper/emergence",
