@@ -23,7 +23,7 @@ from .measures import MeasureSettings
 from .sweeps import dataset_label, duration, plan
 from .claims import Claim, CLAIMS, Evidence, SUBSPACE, TABLES, TOKENS, TOY_SEEDS, TOY_STEPS
 from .claims import VERDICTS, main_rows, printed_audit, summary, tested, verdicts
-from .figures import RESULTS, markdown_table, result_of, stem
+from .figures import GROUPS, RESULTS, TITLES, claims_of, markdown_table, result_of, stem
 
 # %% ../nbs/27_report.ipynb #19fa0007
 MARKS = {  # verdict -> its mark, for readers who skim
@@ -144,11 +144,11 @@ _PAGE = """
     A claim is reproduced if every check's interval lies on the claimed side of its threshold,
     and contradicted if some check lies on the other side (by Holm's rule).
     For an inconclusive claim, the last column says what would settle it.
-    The claims fig1a, fig1b and fig5 are about an experiment without data, and fig2-init is
-    about untrained models of the paper's size: these four have the same verdicts at every
-    scale.</p>
-{% for label, rows in claims %}
-    {% if claims|length > 1 %}<h3>Data: {{ label }}</h3>{% endif %}
+    The claims fig1a, fig1b and fig5 are about an experiment without data, fig2-init is about
+    untrained models of the paper's size, and claims that are tested by trials are about the
+    trials of scale small: they have the same verdicts at every scale.</p>
+{% for heading, rows in claims %}
+    <h3>{{ heading }}</h3>
 {% include "claims" %}
     {% endfor %}
 {% for s in sections %}<h2 id="{{ s.id }}">{{ s.title }}</h2>
@@ -278,20 +278,36 @@ def _page(**values) -> str:
     return env.get_template("page").render(**values)
 
 
+def _verdict_tables(found: dict[str, pd.DataFrame]) -> list[tuple[str, list[dict]]]:
+    "A heading and the rows below it, for each group of claims; data set -> verdicts."
+    tables = []
+    for group in GROUPS:
+        for label, rows in found.items():
+            heading = TITLES[group] + (f"; data: {label}" if len(found) > 1 else "")
+            tables.append((heading, rows.loc[claims_of(group)].to_dict("records")))
+    return tables
+
+
+def _tally_by_group(found: pd.DataFrame) -> str:
+    "How many claims of each group have which verdict."
+    groups = ((TITLES[group], found.verdict[claims_of(group)]) for group in GROUPS)
+    return "; ".join(f"{title}: {tally(verdict)}" for title, verdict in groups)
+
+
 def write_report(
     scale: str,  # a row of `runs.SCALES`
 ) -> Path:  # figures/<scale>/report.html
     "Put every figure, table and verdict of a scale on one page."
     folder, records = home() / "figures" / scale, list(Store(scale))
     labels = sorted({r.config.dataset for r in records}) or [dataset_label(scale)]
-    claims = [(label, verdicts(scale, label).to_dict("records")) for label in labels]
+    found = {label: verdicts(scale, label).set_index("id", drop=False) for label in labels}
     page = _page(
         scale=scale,
         facts=_facts(records),
-        claims=claims,
+        claims=_verdict_tables(found),
         sections=_sections(folder),
         marks=MARKS,
-        tally=tally(row["verdict"] for _, rows in claims for row in rows),
+        tally=_tally_by_group(found[labels[0]]),
     )
     return write_atomic(folder / "report.html", page)
 
@@ -442,7 +458,7 @@ class _Tested:
     @property
     def is_toy(self) -> bool:
         "Whether it has checks that need no record."
-        return len(self.main) > 0 and not self.ids and self.claim.trials is None
+        return len(self.main) > 0 and not self.ids
 
 
 def _tested(claim: Claim, evidence: Evidence) -> _Tested:
@@ -496,8 +512,6 @@ def _traced(tested: _Tested, sets: dict[frozenset[str], str]) -> str:
     "Where a claim's numbers come from."
     if tested.ids:
         return f"Records: set {sets[tested.ids]} ({len(tested.ids)})."
-    if tested.claim.trials and len(tested.main):
-        return f"Trials: `data/trials/{tested.claim.scale}/{tested.claim.trials}`."
     if tested.is_toy:
         return "No record: computed from the seeds of the toy experiment."
     return "Some or all of the records that the claim needs are missing."
@@ -548,14 +562,15 @@ class _Material:
 
 def _records_behind(ids: frozenset[str], scale: str) -> dict[str, tuple[str, Record]]:
     "Some records by id, each with its scale: the report's own, or one that a claim names."
-    scales = dict.fromkeys([scale, *(c.scale for c in CLAIMS.values() if c.scale)])
+    named = (CLAIMS[id].scale for id in claims_of("paper"))
+    scales = dict.fromkeys([scale, *filter(None, named)])
     return {r.id: (s, r) for s in scales for r in Store(s) if r.id in ids}
 
 
 def _material(scale: str, dataset: str | None) -> _Material:
-    "Test all claims, and read the records behind them."
+    "Test the paper's claims, and read the records behind them."
     evidence = Evidence(scale, dataset)
-    tested = [_tested(claim, evidence) for claim in CLAIMS.values()]
+    tested = [_tested(CLAIMS[id], evidence) for id in claims_of("paper")]
     sets = _sets(tested)
     found = _records_behind(frozenset().union(*sets), scale)
     study = plan("tab1", scale, evidence.dataset) if scale in CORRELATION else []
