@@ -40,6 +40,7 @@ GUIDES = [
     "regulariser",
     "measure_your_transformer",
     "what_attention_sees",
+    "compare_members",
     "slurm",
     "rented_gpu",
     "records",
