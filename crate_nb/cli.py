@@ -28,7 +28,8 @@ from .sweeps import SlurmOptions, describe, duration, estimate_seconds, find_gri
 from .sweeps import grid_configs, is_complete, place_of, queue, records_of, submit_slurm
 from .sweeps import sweep_local, sweep_status, wait_for
 from .claims import verdicts
-from .figures import BENCHES, BenchParameters, GROUPS, NOTEBOOKS, PaperParameters, stamp
+from .figures import BENCHES, BenchParameters, GROUPS, NOTEBOOKS, PaperParameters
+from .figures import RESULTS, stamp
 from .report import write_report, write_reproducibility
 from .pretrained import export, from_pretrained, from_record, predict
 
@@ -145,8 +146,15 @@ def _execute(source: Path, out: Path, parameters: Mapping[str, object]):
         raise UserError(f"notebook {source.stem} failed: {why}") from None
 
 # %% ../nbs/29_cli.ipynb #c4162994
+def _trials_of(source: Path, scale: object) -> list[str]:
+    "The trials that a notebook draws, as a stamp names them."
+    name = f"{source.parent.name}/{source.stem}"
+    drawn = (r.trials for r in RESULTS.values() if r.notebook == name and r.trials)
+    return [f"{scale}/{trials}" for trials in drawn]
+
+
 def run_notebook(
-    source: Path,  # of nbs/paper or nbs/bench
+    source: Path,  # of nbs/paper, nbs/theory or nbs/bench
     parameters: Mapping[str, object],  # those that its `parameters` cell does not name are left out
     folder: Path,  # where it goes
 ) -> Path:  # the executed notebook
@@ -164,7 +172,7 @@ def run_notebook(
         _strip_paths(out)
         # A notebook without a data set reads no records.
         scales = [given["scale"]] if "dataset" in taken else []
-        stamp(source, scales, out)
+        stamp(source, scales, out, _trials_of(source, given.get("scale")))
         return write_atomic(folder / out.name, out.read_bytes())
 
 # %% ../nbs/29_cli.ipynb #c110000a

@@ -20,6 +20,7 @@ from .core import UserError, check_choice, device_name, home, pick_device, write
 from .optimizers import OPTIMIZERS
 from .runs import GRIDS, Positive, RunConfig, SCALES, Strict
 from .records import Record, Store
+from .trials import Trials
 from .engine import Engine, Place, pick_engine
 from .sweeps import dataset_label, place_of, plan, records_of
 from .claims import Claim, Interval
@@ -694,23 +695,27 @@ def save_timings(
     return save_table(table.assign(**shown), "bench", name, title, caption, notebook, table)
 
 # %% ../nbs/26_figures.ipynb #9df88f23
-def _stamp(notebook: Path, scales: Iterable[str]) -> dict[str, Any]:
-    "The hash of a notebook's code, and the digests of some scales' records."
+def _stamp(notebook: Path, scales: Iterable[str], trials: Iterable[str]) -> dict[str, Any]:
+    "The hash of a notebook's code, and the digests of some scales' records and some trials."
     cells = json.loads(notebook.read_text())["cells"]
     sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
     code = hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
-    return dict(code=code, records={s: Store(s).digest() for s in sorted(scales)})
+    read: dict[str, Any] = dict(records={s: Store(s).digest() for s in sorted(scales)})
+    if of_trials := {name: Trials(*name.split("/")[::-1]).digest() for name in sorted(trials)}:
+        read["trials"] = of_trials
+    return dict(code=code) | read
 
 
 def stamp(
     notebook: Path,  # whose code was executed
     scales: Iterable[str] = (),  # whose records it read
     executed: Path | None = None,  # the copy that holds the outputs; None: the notebook itself
+    trials: Iterable[str] = (),  # what it read of trials, each as <scale>/<experiment>
 ) -> None:
     "Note in an executed notebook's metadata from which code and records its outputs come."
     path = executed or notebook
     nb = json.loads(path.read_text())
-    nb["metadata"]["stamp"] = _stamp(notebook, scales)
+    nb["metadata"]["stamp"] = _stamp(notebook, scales, trials)
     write_atomic(path, json.dumps(nb, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 
 # %% ../nbs/26_figures.ipynb #13fa0037
@@ -721,4 +726,6 @@ def is_fresh(
     """Whether outputs come from the present code and records.
     A notebook that was never stamped is not fresh."""
     found = json.loads((executed or notebook).read_text())["metadata"].get("stamp")
-    return found is not None and found == _stamp(notebook, found["records"])
+    if found is None:
+        return False
+    return found == _stamp(notebook, found["records"], found.get("trials", ()))
