@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['DEFAULT_NOTEBOOKS', 'PARTLY', 'MORE_DATA', 'cli', 'main', 'run_notebook', 'dry_run', 'reproduce', 'reproduce_command',
            'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command', 'report_command',
-           'data_command', 'sweep_command', 'measure_command', 'export_command', 'predict_command', 'bench_command']
+           'data_command', 'results_table', 'sweep_command', 'measure_command', 'export_command', 'predict_command',
+           'bench_command']
 
 # %% ../nbs/29_cli.ipynb #b71d5026
 import json, os, sys, tempfile, time
@@ -27,9 +28,9 @@ from .measures import measure, train_and_measure
 from .sweeps import SlurmOptions, describe, duration, estimate_seconds, find_grid
 from .sweeps import grid_configs, is_complete, place_of, queue, records_of, submit_slurm
 from .sweeps import sweep_local, sweep_status, wait_for
-from .claims import verdicts
+from .claims import interval, verdicts
 from .figures import BENCHES, BenchParameters, GROUPS, NOTEBOOKS, PaperParameters
-from .figures import RESULTS, stamp
+from .figures import RESULTS, plus_minus, stamp
 from .report import write_report, write_reproducibility
 from .pretrained import export, from_pretrained, from_record, predict
 
@@ -697,9 +698,42 @@ def _submitted(jobs: Sequence) -> str:
     return f"{len(jobs)} jobs submitted{first}; look with --status"
 
 
-def _say_done(status: pd.DataFrame):
-    "Say where a sweep stands at its end; a `UserError` if runs are not done."
+def _varied(configs: Sequence[RunConfig]) -> list[str]:
+    "The fields in which configurations differ, apart from the seed."
+    fields = [k for k in RunConfig.model_fields if k != "seed"]
+    return [k for k in fields if len({str(getattr(c, k)) for c in configs}) > 1]
+
+
+def results_table(
+    configs: Sequence[RunConfig],  # of a sweep
+    scale: str,  # of its records
+) -> pd.DataFrame:  # one row for each combination of what varies; empty without records
+    "What came out of a sweep: mean and half-width of the 95 % interval over seeds."
+    varied, rows = _varied(configs), {}
+    for record in filter(None, map(Store(scale).get, configs)):
+        cell = tuple("none" if (v := getattr(record.config, k)) is None else v for k in varied)
+        rows.setdefault(cell, []).append(record.final)
+    metrics = {"test_accuracy": "test accuracy (%)", "test_loss": "test loss", "epochs": "epochs"}
+    return pd.DataFrame(
+        [
+            dict(zip(varied, cell))
+            | {
+                name: plus_minus(interval([f[k] for f in finals]))
+                for k, name in metrics.items()
+                if all(k in f for f in finals)
+            }
+            | dict(seeds=len(finals))
+            for cell, finals in rows.items()
+        ]
+    )
+
+
+def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
+    "Say where a sweep stands at its end, and what came out; a `UserError` if runs are not done."
     click.echo(describe(status))
+    table = results_table(configs, scale)
+    if len(table):
+        click.echo(f"\n{table.to_string(index=False)}")
     left = (status.state != "done").sum()
     if left:
         raise UserError(
@@ -765,7 +799,7 @@ def sweep_command(
         if detach:
             return click.echo(_submitted(sent))
         wait_for(configs, scale, measured)
-    _say_done(sweep_status(configs, scale, measured))
+    _say_done(sweep_status(configs, scale, measured), configs, scale)
 
 # %% ../nbs/29_cli.ipynb #1d2596bd
 def _measure_table(values: Mapping[str, float | None]) -> str:
