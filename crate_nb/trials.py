@@ -147,6 +147,9 @@ def _outcome(
         seconds=round(seconds, 2),
     )
     rows = {k: [{n: _plain(v) for n, v in r.items()} for r in t] for k, t in tables.items()}
+    columns = {column for table in rows.values() for row in table for column in row}
+    if both := columns & set(type(trial).model_fields):
+        raise UserError(f"column {min(both)!r} of {experiment} is a field of its trials; rename it")
     try:
         return Outcome(
             id=trial.id,
