@@ -1317,8 +1317,10 @@ _SCAN_AND_SNAP: list[Claim] = [
             "scan_and_snap",
             Quantity("late_growth", "iterations 78 to 98 over 0 to 20", 0.5, below=True),
             Quantity("decade_growth", "iterations 100 to 1000 over 10 to 100", 0.5, below=True),
+            Quantity("plain_decade_growth", "the same without momentum", 0.5, below=True),
         ),
-        differs="growth like ln t would keep the second quantity at 1",
+        differs="growth like ln t would keep the last two quantities at 1; with the published "
+        "momentum the lead stops altogether",
     ),
     Claim(
         id="theory-scan-published",
@@ -1340,13 +1342,25 @@ _SCAN_AND_SNAP: list[Claim] = [
         source=_TIAN,
         quote="decelerates due to a phase transition that is controllable by the learning rates "
         "of the two layers",
-        says="entropies of the 64 cells rise with the ratio of rates and rank as published",
+        says="the entropy over distinct tokens rises with the ratio and falls with the rates",
         **_of_trials(
             "scan_and_snap",
-            Quantity("sweep_correlation", "rank correlation with the published cells", 0.9),
-            Quantity("ratio_effect", "entropy at ratio 10 minus ratio 1 (nats)", paper=0.067),
+            Quantity("ratio_effect", "at ratio 10 minus at ratio 1", paper=0.067),
+            Quantity("rate_effect", "at rate 0.5 minus at rate 3", paper=0.240),
         ),
-        differs="each seed is compared with the published mean over 10 seeds",
+        unit="nats",
+    ),
+    Claim(
+        id="theory-scan-sweep",
+        source="Tian et al. (2023), public data of the sweep",
+        quote="dataset2.num_last=1,3,5,10 opt.lr_z=0.5,1,2,3 opt.lr_y_multi_on_z=1,2,5,10",
+        says="the entropies of the 64 cells come in the published order",
+        **_of_trials(
+            "scan_and_snap",
+            Quantity("sweep_correlation", "rank correlation of one seed's cells", 0.9),
+        ),
+        differs="each seed is compared with the published mean over 10 seeds; the mean over our 10 "
+        "seeds has rank correlation 0.99 with it",
     ),
 ]
 
