@@ -1365,7 +1365,34 @@ _SCAN_AND_SNAP: list[Claim] = [
 ]
 
 # %% ../nbs/25_claims.ipynb #9a0b1001
-_MAX_MARGIN: list[Claim] = []
+_MAX_MARGIN: list[Claim] = [
+    Claim(
+        id="theory-margin-direction",
+        source="Survey, section 2; Tarzanagh et al. (2023)",
+        quote="gradient descent converges in direction to a max-margin solution",
+        says="one input, equal scores of the other tokens: the direction is that of the separator "
+        "of the best token, from any start",
+        **_of_trials(
+            "max_margin",
+            Quantity("normalised_cosine", "cosine to the separator, from zero", 0.99),
+            Quantity("far_one_input_equal", "share at the best token, from far starts", 0.99),
+        ),
+        differs="normalised steps, as in the public code; 3,000 of them",
+    ),
+    Claim(
+        id="theory-margin-local",
+        source="Survey, section 2; Tarzanagh et al. (2023)",
+        quote="separates locally-optimal tokens from non-optimal ones",
+        says="five inputs, random scores: descent ends at locally optimal tokens, in the direction "
+        "of their separator",
+        **_of_trials(
+            "max_margin",
+            Quantity("random_to_chosen", "cosine to the separator of the chosen tokens", 0.99),
+            Quantity("random_local", "share of ends that are locally optimal", 0.95),
+        ),
+        differs="random tokens in 16 dimensions; normalised steps, 3,000 of them",
+    ),
+]
 
 # %% ../nbs/25_claims.ipynb #9a0b1002
 _UNIVERSAL_APPROXIMATION: list[Claim] = []
