@@ -1297,7 +1297,64 @@ _TURING: list[Claim] = []
 _INDUCTION_HEADS: list[Claim] = []
 
 # %% ../nbs/25_claims.ipynb #9a0b1005
-_SPATIAL_STRUCTURE: list[Claim] = []
+_SPATIAL_STRUCTURE: list[Claim] = [
+    Claim(
+        id="theory-patch-association",
+        source="Survey, section 4.1; Jelassi et al. (2022)",
+        quote="our model implicitly learns the spatial structure of the dataset while "
+        "generalizing: we call this phenomenon patch association",
+        says="gradient descent on labels finds which patches belong together, and is more "
+        "accurate for it; also where uniform attention generalises (quiet)",
+        **_of_trials(
+            "spatial_structure",
+            Quantity("exact", "share of rows whose largest weights are the set", 0.9),
+            Quantity("share", "weight within the set (chance 0.097)", 0.5),
+            Quantity("gain", "accuracy: learned minus uniform attention, points", 5.0),
+            Quantity("quiet_exact", "share of rows, no noise patches", 0.9),
+        ),
+        differs="a rate each for v and A; 32 patches; finite samples",
+    ),
+    Claim(
+        id="theory-patch-transfer",
+        source="Survey, section 4.1; Jelassi et al. (2022)",
+        quote="patch association helps to sample-efficiently transfer to downstream datasets "
+        "that share the same structure as the pre-training one but differ in the features",
+        says="with 32 samples of a new task with the same sets, the transferred attention is "
+        "more accurate than training from scratch",
+        **_of_trials(
+            "spatial_structure",
+            Quantity("new_gain_32", "accuracy: transferred minus from scratch, points"),
+        ),
+        unit="points",
+        differs="32 patches; the transferred attention is frozen",
+    ),
+    Claim(
+        id="theory-relevant-tokens",
+        source="Survey, section 4.1; Li et al. (2023)",
+        quote="positively correlated with the inverse of the fraction of label-relevant tokens, "
+        "the token noise level, and the initial model error",
+        says="the samples needed for 90 % test accuracy grow with each of the three",
+        **_of_trials(
+            "spatial_structure",
+            Quantity("share_exponent", "exponent of samples in 1 / share"),
+            Quantity("noise_exponent", "exponent of samples in the token noise"),
+            Quantity("error_slope", "slope of ln(samples) in the initial error"),
+        ),
+        differs="measured need in place of an upper bound; W_O and W_V are one matrix",
+    ),
+    Claim(
+        id="theory-sparse-attention",
+        source="Survey, section 4.1; Li et al. (2023)",
+        quote="a training process using stochastic gradient descent (SGD) leads to a sparse "
+        "attention map",
+        says="most of the attention ends on the label-relevant tokens, a fifth of all",
+        **_of_trials(
+            "spatial_structure",
+            Quantity("mass_end", "weight on label-relevant tokens (0.2 if uniform)", 0.5),
+        ),
+        differs="400 steps; W_O and W_V are one matrix",
+    ),
+]
 
 # %% ../nbs/25_claims.ipynb #9a0b1006
 _GRAPHS: list[Claim] = []
