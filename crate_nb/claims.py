@@ -1407,6 +1407,34 @@ _RATE_REDUCTION = [
     ),
 ]
 
+# %% ../nbs/25_claims.ipynb #9a0b1020
+_TRANSFER = [
+    Claim(
+        id="family-transfer",
+        source="Survey, Appendix E.3, Table 1",
+        quote="we use models that are pre-trained on ImageNet as initialization",
+        says="pretraining on other classes raises accuracy where images are few",
+        **_of_trials(
+            "transfer",
+            Quantity("gain_crate_fewest", "CRATE, pretrained over from nothing"),
+            Quantity("gain_vit_fewest", "ViT, pretrained over from nothing"),
+        ),
+        unit="points",
+        differs="printed: ImageNet to four smaller data sets, without a comparison from nothing",
+    ),
+    Claim(
+        id="family-transfer-vit",
+        source="Survey, Appendix E.3, Table 1",
+        quote="evaluate the transfer learning performance via fine-tuning",
+        says="fine-tuned CRATE is at most five points below fine-tuned ViT of the same width",
+        **_of_trials(
+            "transfer", Quantity("crate_over_vit_most", "CRATE over ViT", -_NEAR, paper=-1.1)
+        ),
+        unit="points",
+        differs="printed: CIFAR-10 after ImageNet, at about equal parameters",
+    ),
+]
+
 # %% ../nbs/25_claims.ipynb #9a0b0023
 _THEORY_CLAIMS = [
     *_SCAN_AND_SNAP,
@@ -1419,6 +1447,7 @@ _THEORY_CLAIMS = [
     *_IN_CONTEXT,
     *_CHAIN_OF_THOUGHT,
     *_RATE_REDUCTION,
+    *_TRANSFER,
 ]
 
 # %% ../nbs/25_claims.ipynb #32700ee3

@@ -6,7 +6,7 @@
 __all__ = ['Trial', 'Outcome', 'read_outcome', 'Trials', 'run_trials']
 
 # %% ../nbs/19_trials.ipynb #0f920003
-import json, re, time
+import hashlib, json, re, time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -114,6 +114,11 @@ class Trials:
         text = json.dumps(outcome.model_dump(mode="json"), allow_nan=False)
         write_atomic(self.path(outcome.id), text + "\n")
         return outcome
+
+    def digest(self) -> str:
+        "16 hex digits over all outcomes; any that is added, changed or deleted changes it."
+        files = [(p.name, p.read_bytes()) for p in sorted(self.folder.glob("*.json"))]
+        return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
 
     def frame(self) -> pd.DataFrame:
         "The numbers of all outcomes: one row per trial, with its id, fields and numbers."
