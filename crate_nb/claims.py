@@ -1288,7 +1288,46 @@ _SCAN_AND_SNAP: list[Claim] = []
 _MAX_MARGIN: list[Claim] = []
 
 # %% ../nbs/25_claims.ipynb #9a0b1002
-_UNIVERSAL_APPROXIMATION: list[Claim] = []
+_UNIVERSAL_APPROXIMATION: list[Claim] = [
+    Claim(
+        id="theory-contextual-mapping",
+        source="Survey, appendix C.2, Definition C.9 and Lemma C.10; Yun et al. (2020), Lemma 6",
+        quote="A token will have different value in different context",
+        says="selective shifts give each token of each set of tokens a number of its own",
+        **_of_trials(
+            "universal_approximation",
+            Quantity("wrong", "wrong numbers among all sequences of a grid", 0.5, below=True),
+        ),
+        differs="the values are grids that are checked in full, not seeds",
+    ),
+    Claim(
+        id="theory-universal-approximation",
+        source="Survey, appendix C.2, Theorem C.7; Yun et al. (2020), Theorem 2",
+        quote="there exists a Transformer network that universally approximates it",
+        says="the mean square error of the construction falls with the width of the grid",
+        **_of_trials(
+            "universal_approximation",
+            Quantity("rate_l2_d1", "rate of the error, d = 1, n = 3"),
+            Quantity("rate_l2_d2", "rate of the error, d = 2, n = 2"),
+        ),
+        differs="hard maximum and piecewise linear layers; the theorem gives no rate",
+    ),
+    Claim(
+        id="theory-universal-positions",
+        source="Survey, appendix C.2, Theorem C.8; Yun et al. (2020), Theorem 3",
+        quote=(
+            "there exists a Transformer network with positional encodings that universally "
+            "approximates it"
+        ),
+        says="with positional encodings the error falls for a map that depends on the order",
+        **_of_trials(
+            "universal_approximation",
+            Quantity("rate_with_positions", "rate of the error with positions"),
+            Quantity("gain_of_positions", "relative error without positions minus with"),
+        ),
+        differs="hard maximum and piecewise linear layers; the theorem gives no rate",
+    ),
+]
 
 # %% ../nbs/25_claims.ipynb #9a0b1003
 _TURING: list[Claim] = []
