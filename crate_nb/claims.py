@@ -1330,7 +1330,45 @@ _UNIVERSAL_APPROXIMATION: list[Claim] = [
 ]
 
 # %% ../nbs/25_claims.ipynb #9a0b1003
-_TURING: list[Claim] = []
+_TURING: list[Claim] = [
+    Claim(
+        id="theory-turing-machines",
+        source="Survey, section 3.2; Pérez et al. (2021)",
+        quote="it is possible to simulate any Turing machine using Transformers with",
+        says=(
+            "one encoder and three decoder layers of width 2|Q| + 4|Sigma| + 11 agree with a "
+            "Turing machine at every step"
+        ),
+        **_of_trials("turing", Quantity("wrong", "steps that are wrong", 0.5, below=True)),
+        differs="each value is a run of one machine in exact arithmetic",
+    ),
+    Claim(
+        id="theory-turing-positions",
+        source="Survey, appendix C.1",
+        quote=(
+            "Therefore it is necessary that we include positional encoding in the model in order "
+            "for it to be Turing complete."
+        ),
+        says="without positions the construction leaves the machine's course",
+        **_of_trials(
+            "turing", Quantity("right_without_positions", "share of right steps", 1.0, below=True)
+        ),
+        differs="the construction fails; that no other one exists is not tested",
+    ),
+    Claim(
+        id="theory-turing-precision",
+        source="Pérez et al. (2021), keywords",
+        quote="arbitrary precision",
+        says="in float16, float32 and float64 the construction leaves the machine's course",
+        **_of_trials(
+            "turing",
+            Quantity("right_float16", "share of 400 steps, float16", 1.0, below=True),
+            Quantity("right_float32", "share of 4,000 steps, float32", 1.0, below=True),
+            Quantity("right_float64", "share of 40,000 steps, float64", 1.0, below=True),
+        ),
+        differs="the paper assumes exact rational numbers and measures no format",
+    ),
+]
 
 # %% ../nbs/25_claims.ipynb #9a0b1004
 _INDUCTION_HEADS: list[Claim] = []
