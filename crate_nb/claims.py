@@ -1294,7 +1294,64 @@ _UNIVERSAL_APPROXIMATION: list[Claim] = []
 _TURING: list[Claim] = []
 
 # %% ../nbs/25_claims.ipynb #9a0b1004
-_INDUCTION_HEADS: list[Claim] = []
+_INDUCTION_HEADS: list[Claim] = [
+    Claim(
+        id="theory-induction-built",
+        source="Survey, section 3.3 and appendix C.3; Elhage et al. (2021)",
+        quote="Show that one-layer and two-layer transformers are able to match patterns",
+        says="a pair of heads written by hand is right on all sequences of five alphabets",
+        **_of_trials("induction_heads", Quantity("wrong", "wrong answers", 0.5, below=True)),
+        unit="answers",
+        differs="the half on two layers; theory-induction-one-layer tests the other half",
+    ),
+    Claim(
+        id="theory-induction-keys",
+        source="Survey, section 3.3; Elhage et al. (2021)",
+        quote="one-layer and two-layer transformers are able to match patterns",
+        says="two trained layers solve the task, and need the previous-token head in their keys",
+        **_of_trials(
+            "induction_heads",
+            Quantity("accuracy_two", "accuracy of two layers", 95),
+            Quantity("cut_k", "keys of layer 2 do not see layer 1", 50, below=True),
+            Quantity("cut_v", "values of layer 2 do not see layer 1", 50),
+            Quantity("without_previous", "previous-token head removed", 50, below=True),
+        ),
+        unit="% right",
+        differs="small models that are trained on the task itself, not on text",
+    ),
+    Claim(
+        id="theory-induction-one-layer",
+        source="Sanford et al. (2024), abstract; it corrects the survey, appendix C.3",
+        quote=(
+            "no one-layer transformer can solve the induction heads task unless its size is "
+            "exponentially larger than the size sufficient for a two-layer transformer"
+        ),
+        says="one trained layer fails with the weights of two, and if it is trained longer",
+        **_of_trials(
+            "induction_heads",
+            Quantity("accuracy_one", "accuracy of one layer", 50, below=True),
+            Quantity("accuracy_parallel", "one layer, weights of two", 50, below=True),
+            Quantity("accuracy_patient", "the same, trained longer", 50, below=True),
+        ),
+        unit="% right",
+        differs="trained models of one size; the theorem is on the growth of the size",
+    ),
+    Claim(
+        id="theory-induction-phase",
+        source="Olsson et al. (2022), abstract",
+        quote=(
+            "induction heads develop at precisely the same point as a sudden sharp increase in "
+            "in-context learning ability"
+        ),
+        says="most of the loss's fall lies where the induction head forms, half-way points agree",
+        **_of_trials(
+            "induction_heads",
+            Quantity("fall_in_window", "share of the fall in the window", 0.5),
+            Quantity("lag", "half-way points apart, share of the window", 0.25, below=True),
+        ),
+        differs="small models that are trained on the task itself, not on text",
+    ),
+]
 
 # %% ../nbs/25_claims.ipynb #9a0b1005
 _SPATIAL_STRUCTURE: list[Claim] = []
