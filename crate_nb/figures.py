@@ -276,6 +276,14 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Scan and snap: how attention learns which tokens count (survey, section 2)",
         short="Scan and snap",
         trials="scan_and_snap",
+        claims=(
+            "theory-scan-common",
+            "theory-scan-winner",
+            "theory-snap",
+            "theory-scan-published",
+            "theory-scan-rates",
+            "theory-scan-sweep",
+        ),
         groups=("theory",),
     ),
     "max_margin": Result(
@@ -283,6 +291,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Attention converges to a max-margin separator of tokens (survey, section 2)",
         short="Max margin",
         trials="max_margin",
+        claims=("theory-margin-direction", "theory-margin-local"),
         groups=("theory",),
     ),
     "universal_approximation": Result(
@@ -290,6 +299,11 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Transformers approximate any equivariant map (survey, section 3.1)",
         short="Universal approximation",
         trials="universal_approximation",
+        claims=(
+            "theory-contextual-mapping",
+            "theory-universal-approximation",
+            "theory-universal-positions",
+        ),
         groups=("theory",),
     ),
     "turing": Result(
@@ -297,6 +311,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Hard attention simulates Turing machines (survey, section 3.2)",
         short="Turing machines",
         trials="turing",
+        claims=("theory-turing-machines", "theory-turing-positions", "theory-turing-precision"),
         groups=("theory",),
     ),
     "induction_heads": Result(
@@ -304,6 +319,12 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Two attention layers copy, one can't (survey, section 3.3)",
         short="Induction heads",
         trials="induction_heads",
+        claims=(
+            "theory-induction-built",
+            "theory-induction-keys",
+            "theory-induction-one-layer",
+            "theory-induction-phase",
+        ),
         groups=("theory",),
     ),
     "spatial_structure": Result(
@@ -311,6 +332,12 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Attention learns which patches belong together (survey, section 4.1)",
         short="Spatial structure",
         trials="spatial_structure",
+        claims=(
+            "theory-patch-association",
+            "theory-patch-transfer",
+            "theory-relevant-tokens",
+            "theory-sparse-attention",
+        ),
         groups=("theory",),
     ),
     "graphs": Result(
