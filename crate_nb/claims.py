@@ -1300,7 +1300,61 @@ _INDUCTION_HEADS: list[Claim] = []
 _SPATIAL_STRUCTURE: list[Claim] = []
 
 # %% ../nbs/25_claims.ipynb #9a0b1006
-_GRAPHS: list[Claim] = []
+_GRAPHS: list[Claim] = [
+    Claim(
+        id="theory-graphs-basis",
+        source="Survey, appendix D.1.2, proposition D.3; Kim et al. (2022), lemma 1",
+        quote="A self-attention can approximate any equivariant basis tensor.",
+        says="heads with weights made by hand compute all 15 second-order patterns",
+        **_of_trials(
+            "graphs",
+            Quantity("hand_right", "share of queries right to 1e-6", 0.999),
+            Quantity("hand_error", "squared error, worst pattern", 1e-12, below=True),
+        ),
+        differs="complete graphs of 1 to 6 nodes and a sparse one, without features",
+    ),
+    Claim(
+        id="theory-graphs-identifiers",
+        source="Survey, appendix D.1.1; Kim et al. (2022)",
+        quote="the identifier vectors for all nodes should be mutually **orthogonal**",
+        says="a trained layer errs ten times as much without orthonormal identifiers or types",
+        **_of_trials(
+            "graphs",
+            Quantity("random_over_orthonormal", "random normal / orthonormal identifiers", 10),
+            Quantity("none_over_orthonormal", "no / orthonormal identifiers", 10),
+            Quantity("no_types_over_types", "no types / types", 10),
+        ),
+        unit="ratio of squared errors",
+        differs="width 128, 600 steps, 4 to 6 nodes, no LayerNorm; the factor of ten is ours",
+    ),
+    Claim(
+        id="theory-graphs-beyond-1-wl",
+        source="Survey, section 4.2, theorem 4.1; Kim et al. (2022)",
+        quote="is more expressive than all message-passing GNNs",
+        says="transformers with identifiers tell graphs apart that 1-WL can't, and GIN does not",
+        **_of_trials(
+            "graphs",
+            Quantity("wl1_apart", "1-WL tells them apart (0 or 1)", 0.5, below=True),
+            Quantity("triangles_right", "nodes right, two layers by hand", 0.999),
+            Quantity("transformer_accuracy", "accuracy, Laplacian identifiers", 0.9),
+            Quantity("gin_accuracy", "accuracy, GIN without features", 0.6, below=True),
+        ),
+        differs="one pair of circular skip-link graphs of 11 nodes; GIN has no identifiers",
+    ),
+    Claim(
+        id="theory-graphs-2-ign",
+        source="Kim et al. (2022), abstract",
+        quote="an invariant graph network (2-IGN) composed of equivariant linear layers, "
+        "which is already more expressive than all message-passing Graph Neural Networks (GNN)",
+        says="a 2-IGN tells graphs apart that 1-WL can't",
+        **_of_trials(
+            "graphs",
+            Quantity("wl2_apart", "2-WL, its bound, tells them apart (0 or 1)", 0.5),
+            Quantity("ign_gap", "relative gap of outputs, random weights", 1e-6),
+        ),
+        differs="one pair of regular graphs; the sentence is read as: tells more graphs apart",
+    ),
+]
 
 # %% ../nbs/25_claims.ipynb #9a0b1007
 _IN_CONTEXT: list[Claim] = []
