@@ -345,6 +345,12 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="A plain transformer on nodes and edges (survey, section 4.2)",
         short="Graphs",
         trials="graphs",
+        claims=(
+            "theory-graphs-basis",
+            "theory-graphs-identifiers",
+            "theory-graphs-beyond-1-wl",
+            "theory-graphs-2-ign",
+        ),
         groups=("theory",),
     ),
     "in_context": Result(
