@@ -358,6 +358,12 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="In-context learning is gradient descent (survey, section 4.3)",
         short="In-context learning",
         trials="in_context",
+        claims=(
+            "theory-icl-construction",
+            "theory-icl-trained",
+            "theory-icl-ridge",
+            "theory-icl-preconditioned",
+        ),
         groups=("theory",),
     ),
     "chain_of_thought": Result(
