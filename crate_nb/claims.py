@@ -1288,13 +1288,147 @@ _SCAN_AND_SNAP: list[Claim] = []
 _MAX_MARGIN: list[Claim] = []
 
 # %% ../nbs/25_claims.ipynb #9a0b1002
-_UNIVERSAL_APPROXIMATION: list[Claim] = []
+_UNIVERSAL_APPROXIMATION: list[Claim] = [
+    Claim(
+        id="theory-contextual-mapping",
+        source="Survey, appendix C.2, Definition C.9 and Lemma C.10; Yun et al. (2020), Lemma 6",
+        quote="A token will have different value in different context",
+        says="selective shifts give each token of each set of tokens a number of its own",
+        **_of_trials(
+            "universal_approximation",
+            Quantity("wrong", "wrong numbers among all sequences of a grid", 0.5, below=True),
+        ),
+        differs="the values are grids that are checked in full, not seeds",
+    ),
+    Claim(
+        id="theory-universal-approximation",
+        source="Survey, appendix C.2, Theorem C.7; Yun et al. (2020), Theorem 2",
+        quote="there exists a Transformer network that universally approximates it",
+        says="the mean square error of the construction falls with the width of the grid",
+        **_of_trials(
+            "universal_approximation",
+            Quantity("rate_l2_d1", "rate of the error, d = 1, n = 3"),
+            Quantity("rate_l2_d2", "rate of the error, d = 2, n = 2"),
+        ),
+        differs="hard maximum and piecewise linear layers; the theorem gives no rate",
+    ),
+    Claim(
+        id="theory-universal-positions",
+        source="Survey, appendix C.2, Theorem C.8; Yun et al. (2020), Theorem 3",
+        quote=(
+            "there exists a Transformer network with positional encodings that universally "
+            "approximates it"
+        ),
+        says="with positional encodings the error falls for a map that depends on the order",
+        **_of_trials(
+            "universal_approximation",
+            Quantity("rate_with_positions", "rate of the error with positions"),
+            Quantity("gain_of_positions", "relative error without positions minus with"),
+        ),
+        differs="hard maximum and piecewise linear layers; the theorem gives no rate",
+    ),
+]
 
 # %% ../nbs/25_claims.ipynb #9a0b1003
-_TURING: list[Claim] = []
+_TURING: list[Claim] = [
+    Claim(
+        id="theory-turing-machines",
+        source="Survey, section 3.2; Pérez et al. (2021)",
+        quote="it is possible to simulate any Turing machine using Transformers with",
+        says=(
+            "one encoder and three decoder layers of width 2|Q| + 4|Sigma| + 11 agree with a "
+            "Turing machine at every step"
+        ),
+        **_of_trials("turing", Quantity("wrong", "steps that are wrong", 0.5, below=True)),
+        differs="each value is a run of one machine in exact arithmetic",
+    ),
+    Claim(
+        id="theory-turing-positions",
+        source="Survey, appendix C.1",
+        quote=(
+            "Therefore it is necessary that we include positional encoding in the model in order "
+            "for it to be Turing complete."
+        ),
+        says="without positions the construction leaves the machine's course",
+        **_of_trials(
+            "turing", Quantity("right_without_positions", "share of right steps", 1.0, below=True)
+        ),
+        differs="the construction fails; that no other one exists is not tested",
+    ),
+    Claim(
+        id="theory-turing-precision",
+        source="Pérez et al. (2021), keywords",
+        quote="arbitrary precision",
+        says="in float16, float32 and float64 the construction leaves the machine's course",
+        **_of_trials(
+            "turing",
+            Quantity("right_float16", "share of 400 steps, float16", 1.0, below=True),
+            Quantity("right_float32", "share of 4,000 steps, float32", 1.0, below=True),
+            Quantity("right_float64", "share of 40,000 steps, float64", 1.0, below=True),
+        ),
+        differs="the paper assumes exact rational numbers and measures no format",
+    ),
+]
 
 # %% ../nbs/25_claims.ipynb #9a0b1004
-_INDUCTION_HEADS: list[Claim] = []
+_INDUCTION_HEADS: list[Claim] = [
+    Claim(
+        id="theory-induction-built",
+        source="Survey, section 3.3 and appendix C.3; Elhage et al. (2021)",
+        quote="Show that one-layer and two-layer transformers are able to match patterns",
+        says="a pair of heads written by hand is right on all sequences of five alphabets",
+        **_of_trials("induction_heads", Quantity("wrong", "wrong answers", 0.5, below=True)),
+        unit="answers",
+        differs="the half on two layers; theory-induction-one-layer tests the other half",
+    ),
+    Claim(
+        id="theory-induction-keys",
+        source="Survey, section 3.3; Elhage et al. (2021)",
+        quote="one-layer and two-layer transformers are able to match patterns",
+        says="two trained layers solve the task, and need the previous-token head in their keys",
+        **_of_trials(
+            "induction_heads",
+            Quantity("accuracy_two", "accuracy of two layers", 95),
+            Quantity("cut_k", "keys of layer 2 do not see layer 1", 50, below=True),
+            Quantity("cut_v", "values of layer 2 do not see layer 1", 50),
+            Quantity("without_previous", "previous-token head removed", 50, below=True),
+        ),
+        unit="% right",
+        differs="small models that are trained on the task itself, not on text",
+    ),
+    Claim(
+        id="theory-induction-one-layer",
+        source="Sanford et al. (2024), abstract; it corrects the survey, appendix C.3",
+        quote=(
+            "no one-layer transformer can solve the induction heads task unless its size is "
+            "exponentially larger than the size sufficient for a two-layer transformer"
+        ),
+        says="one trained layer fails with the weights of two, and if it is trained longer",
+        **_of_trials(
+            "induction_heads",
+            Quantity("accuracy_one", "accuracy of one layer", 50, below=True),
+            Quantity("accuracy_parallel", "one layer, weights of two", 50, below=True),
+            Quantity("accuracy_patient", "the same, trained longer", 50, below=True),
+        ),
+        unit="% right",
+        differs="trained models of one size; the theorem is on the growth of the size",
+    ),
+    Claim(
+        id="theory-induction-phase",
+        source="Olsson et al. (2022), abstract",
+        quote=(
+            "induction heads develop at precisely the same point as a sudden sharp increase in "
+            "in-context learning ability"
+        ),
+        says="most of the loss's fall lies where the induction head forms, half-way points agree",
+        **_of_trials(
+            "induction_heads",
+            Quantity("fall_in_window", "share of the fall in the window", 0.5),
+            Quantity("lag", "half-way points apart, share of the window", 0.25, below=True),
+        ),
+        differs="small models that are trained on the task itself, not on text",
+    ),
+]
 
 # %% ../nbs/25_claims.ipynb #9a0b1005
 _SPATIAL_STRUCTURE: list[Claim] = []
@@ -1364,6 +1498,76 @@ _IN_CONTEXT: list[Claim] = [
 # %% ../nbs/25_claims.ipynb #9a0b1008
 _CHAIN_OF_THOUGHT: list[Claim] = []
 
+# %% ../nbs/25_claims.ipynb #9a0b1009
+_RATE_REDUCTION = [
+    Claim(
+        id="theory-redunet",
+        source="Survey, section 5; Chan et al. (2022)",
+        quote="in highly unrelated linear subspaces",
+        says="ReduNet on Gaussians ends at the largest rate reduction, with orthogonal classes",
+        **_of_trials(
+            "rate_reduction",
+            *(
+                Quantity(f"error_{data}_{d}", f"distance, d = {d}, {data}", 1e-4, below=True)
+                for d in (2, 3)
+                for data in ("train", "test")
+            ),
+            *(
+                Quantity(f"between_after_{d}", f"mean |cos| between classes, d = {d}", 0.01, True)
+                for d in (2, 3)
+            ),
+        ),
+        unit="nats, or a cosine",
+    ),
+    Claim(
+        id="theory-mcr2",
+        source="Survey, section 5",
+        quote=(
+            "significantly improved the robustness of the model compared to the cross-entropy loss "
+            "function"
+        ),
+        says="with half of the labels wrong, MCR² loses less accuracy than cross-entropy",
+        **_of_trials(
+            "rate_reduction",
+            Quantity("lost_more_by_softmax", "cross-entropy, softmax", paper=23.9),
+            Quantity("lost_more_by_features", "cross-entropy, nearest subspaces"),
+            Quantity(
+                "ahead_at_most", "accuracy with half wrong, MCR² over cross-entropy", paper=24.0
+            ),
+        ),
+        unit="points",
+        differs="digits and a small network; printed: CIFAR-10, recalled and not verified",
+    ),
+]
+
+# %% ../nbs/25_claims.ipynb #9a0b1020
+_TRANSFER = [
+    Claim(
+        id="family-transfer",
+        source="Survey, Appendix E.3, Table 1",
+        quote="we use models that are pre-trained on ImageNet as initialization",
+        says="pretraining on other classes raises accuracy where images are few",
+        **_of_trials(
+            "transfer",
+            Quantity("gain_crate_fewest", "CRATE, pretrained over from nothing"),
+            Quantity("gain_vit_fewest", "ViT, pretrained over from nothing"),
+        ),
+        unit="points",
+        differs="printed: ImageNet to four smaller data sets, without a comparison from nothing",
+    ),
+    Claim(
+        id="family-transfer-vit",
+        source="Survey, Appendix E.3, Table 1",
+        quote="evaluate the transfer learning performance via fine-tuning",
+        says="fine-tuned CRATE is at most five points below fine-tuned ViT of the same width",
+        **_of_trials(
+            "transfer", Quantity("crate_over_vit_most", "CRATE over ViT", -_NEAR, paper=-1.1)
+        ),
+        unit="points",
+        differs="printed: CIFAR-10 after ImageNet, at about equal parameters",
+    ),
+]
+
 # %% ../nbs/25_claims.ipynb #9a0b0023
 _THEORY_CLAIMS = [
     *_SCAN_AND_SNAP,
@@ -1375,6 +1579,8 @@ _THEORY_CLAIMS = [
     *_GRAPHS,
     *_IN_CONTEXT,
     *_CHAIN_OF_THOUGHT,
+    *_RATE_REDUCTION,
+    *_TRANSFER,
 ]
 
 # %% ../nbs/25_claims.ipynb #32700ee3
@@ -1683,7 +1889,7 @@ def trial_verdicts(
                     "mean": f"{row.mean:.4g}",
                     "95 % interval": f"{row.low:.4g} to {row.high:.4g}" if row.n > 1 else "none",
                     "claimed": f"{'<' if row.claimed == 'below' else '>'} {row.threshold:g}",
-                    "published": "" if row.paper is None else f"{row.paper:g}",
+                    "published": "" if pd.isna(row.paper) else f"{row.paper:g}",
                     "n": row.n,
                     "verdict": row.verdict,
                 }
