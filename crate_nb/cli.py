@@ -709,7 +709,8 @@ def results_table(
     scale: str,  # of its records
 ) -> pd.DataFrame:  # one row for each combination of what varies; empty without records
     "What came out of a sweep: mean and half-width of the 95 % interval over seeds."
-    varied, rows = _varied(configs), {}
+    varied = _varied(configs)
+    rows: dict[tuple, list[dict[str, Any]]] = {}
     for record in filter(None, map(Store(scale).get, configs)):
         cell = tuple("none" if (v := getattr(record.config, k)) is None else v for k in varied)
         rows.setdefault(cell, []).append(record.final)

@@ -269,6 +269,12 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Does segmentation emerge from labels alone? (beyond the paper)",
         short="Emergence",
         trials="emergence",
+        claims=(
+            "family-emergence-labels",
+            "family-emergence-vit",
+            "family-emergence-more",
+            "family-emergence-maskcut",
+        ),
         groups=("family",),
     ),
     "scan_and_snap": Result(
@@ -740,8 +746,9 @@ def _stamp(notebook: Path, scales: Iterable[str], trials: Iterable[str]) -> dict
     sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
     code = hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
     read: dict[str, Any] = dict(records={s: Store(s).digest() for s in sorted(scales)})
-    if of_trials := {name: Trials(*name.split("/")[::-1]).digest() for name in sorted(trials)}:
-        read["trials"] = of_trials
+    if trials := sorted(trials):
+        where = {name: name.split("/") for name in trials}
+        read["trials"] = {k: Trials(name, scale).digest() for k, (scale, name) in where.items()}
     return dict(code=code) | read
 
 
