@@ -1308,6 +1308,58 @@ _IN_CONTEXT: list[Claim] = []
 # %% ../nbs/25_claims.ipynb #9a0b1008
 _CHAIN_OF_THOUGHT: list[Claim] = []
 
+# %% ../nbs/25_claims.ipynb #9a0b1009
+_EMERGENCE: list[Claim] = [
+    Claim(
+        id="family-emergence-labels",
+        source="Yu et al. (2023), abstract",
+        quote="already emerge with a minimalistic supervised training recipe",
+        says="the best head of a CRATE trained on labels segments better than references do",
+        **_of_trials(
+            "emergence",
+            Quantity("crate_over_untrained", "IoU: CRATE minus untrained CRATE"),
+            Quantity("crate_over_chance", "IoU: CRATE minus a random mask of its area"),
+            Quantity("crate_over_centre", "IoU: CRATE minus one mask in the middle"),
+            Quantity("crate_over_random", "IoU: CRATE minus CRATE trained on random labels"),
+        ),
+        differs="white digits on small photographs; the head is chosen with true masks",
+    ),
+    Claim(
+        id="family-emergence-vit",
+        source="Yu et al. (2023), abstract",
+        quote="but not in those trained on supervised classification tasks",
+        says="training on labels raises the IoU of ViT's best head by less than 0.05",
+        **_of_trials(
+            "emergence",
+            Quantity(
+                "vit_over_untrained", "IoU: ViT minus untrained ViT", threshold=0.05, below=True
+            ),
+        ),
+        differs="white digits on small photographs; the head is chosen with true masks",
+    ),
+    Claim(
+        id="family-emergence-more",
+        source="Yu et al. (2023), abstract",
+        quote="segmentation properties, at both the whole and parts levels, already emerge",
+        says="the best head of CRATE segments better than that of a ViT trained alike",
+        **_of_trials("emergence", Quantity("crate_over_vit", "IoU: CRATE minus ViT")),
+        differs="white digits on small photographs; the paper compares CRATE-S/8 with ViT-S/8",
+    ),
+    Claim(
+        id="family-emergence-maskcut",
+        source="CRATE's project page",
+        quote="segmentation emerges as a byproduct of supervised classification training",
+        says="MaskCut on CRATE's keys is better after training, and better than on ViT's keys",
+        **_of_trials(
+            "emergence",
+            Quantity("crate_cut_over_untrained", "IoU of MaskCut: CRATE minus untrained CRATE"),
+            Quantity("crate_cut_over_centre", "IoU of MaskCut: CRATE minus one mask in the middle"),
+            Quantity("crate_cut_over_vit", "IoU of MaskCut: CRATE minus ViT"),
+        ),
+        differs="white digits on small photographs; one mask per image",
+    ),
+]
+
 # %% ../nbs/25_claims.ipynb #9a0b0023
 _THEORY_CLAIMS = [
     *_SCAN_AND_SNAP,
