@@ -1321,6 +1321,7 @@ _EMERGENCE: list[Claim] = [
             Quantity("crate_over_chance", "IoU: CRATE minus a random mask of its area"),
             Quantity("crate_over_centre", "IoU: CRATE minus one mask in the middle"),
             Quantity("crate_over_random", "IoU: CRATE minus CRATE trained on random labels"),
+            Quantity("crate_mass_over_area", "share: map's mass on the digit minus its area"),
         ),
         differs="white digits on small photographs; the head is chosen with true masks",
     ),
