@@ -1329,11 +1329,17 @@ _EMERGENCE: list[Claim] = [
         id="family-emergence-vit",
         source="Yu et al. (2023), abstract",
         quote="but not in those trained on supervised classification tasks",
-        says="training on labels raises the IoU of ViT's best head by less than 0.05",
+        says="labels raise IoU and mass on the digit of ViT's best head by less than 0.05",
         **_of_trials(
             "emergence",
             Quantity(
                 "vit_over_untrained", "IoU: ViT minus untrained ViT", threshold=0.05, below=True
+            ),
+            Quantity(
+                "vit_mass_over_untrained",
+                "share: map's mass on the digit, ViT minus untrained ViT",
+                threshold=0.05,
+                below=True,
             ),
         ),
         differs="white digits on small photographs; the head is chosen with true masks",
@@ -1343,7 +1349,11 @@ _EMERGENCE: list[Claim] = [
         source="Yu et al. (2023), abstract",
         quote="segmentation properties, at both the whole and parts levels, already emerge",
         says="the best head of CRATE segments better than that of a ViT trained alike",
-        **_of_trials("emergence", Quantity("crate_over_vit", "IoU: CRATE minus ViT")),
+        **_of_trials(
+            "emergence",
+            Quantity("crate_over_vit", "IoU: CRATE minus ViT"),
+            Quantity("crate_mass_over_vit", "share: map's mass on the digit, CRATE minus ViT"),
+        ),
         differs="white digits on small photographs; the paper compares CRATE-S/8 with ViT-S/8",
     ),
     Claim(
