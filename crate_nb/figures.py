@@ -276,6 +276,18 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
             "family-emergence-maskcut",
         ),
         groups=("family",),
+        pages=dict(
+            emergence=Page(
+                "Does segmentation emerge from labels alone?",
+                claims=(
+                    "family-emergence-labels",
+                    "family-emergence-vit",
+                    "family-emergence-more",
+                    "family-emergence-maskcut",
+                ),
+                shown=("emergence_maps", "emergence", "emergence_layers"),
+            )
+        ),
     ),
     "scan_and_snap": Result(
         notebook="theory/scan_and_snap",
