@@ -1685,7 +1685,7 @@ _IN_CONTEXT: list[Claim] = [
         source="Survey, section 4.3; Bai et al. (2023)",
         quote="Transformer can implicitly perform some statistical algorithms like least squares, "
         "ridge regression",
-        says="four trained layers are closer to ridge regression than to any other algorithm",
+        says="four trained layers are closer to ridge regression than to the others compared",
         **_of_trials(
             "in_context",
             Quantity("depth4_farther_one_step", "one step"),
