@@ -389,6 +389,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Steps written out solve what a fixed depth can't (survey, section 4.3)",
         short="Chain of thought",
         trials="chain_of_thought",
+        claims=("theory-cot-direct", "theory-cot-steps"),
         groups=("theory",),
     ),
 }
