@@ -389,7 +389,12 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Steps written out solve what a fixed depth can't (survey, section 4.3)",
         short="Chain of thought",
         trials="chain_of_thought",
-        claims=("theory-cot-direct", "theory-cot-steps"),
+        claims=(
+            "theory-cot-direct",
+            "theory-cot-steps",
+            "theory-cot-lis-direct",
+            "theory-cot-lis-steps",
+        ),
         groups=("theory",),
     ),
 }
