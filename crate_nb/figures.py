@@ -670,7 +670,7 @@ class PaperParameters(ReadParameters):
             )
         return records
 
-# %% ../nbs/26_figures.ipynb #13fa0030
+# %% ../nbs/26_figures.ipynb #9703df85
 class BenchParameters(Strict):
     "The parameters of a benchmark."
 
@@ -692,7 +692,7 @@ class BenchParameters(Strict):
             parts.append(f"{self.threads} thread{'s' if self.threads > 1 else ''}")
         return ", ".join([*parts, f"torch {torch.__version__}"])
 
-# %% ../nbs/26_figures.ipynb #13fa0032
+# %% ../nbs/26_figures.ipynb #083ebd1a
 _P = TypeVar("_P", bound=Strict)
 _KERNEL = {"In", "Out", "get_ipython", "exit", "quit", "open", "display"}  # names of its own
 _FIRST_CELLS = 5  # the empty one, parameters, injected parameters, installation, `read_parameters`
