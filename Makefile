@@ -38,7 +38,7 @@ hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them 
 	git config --local include.path ../.gitconfig
 
 clean: ## remove what can be made again: the environment, downloads, quick results
-	rm -rf .venv _docs build jupyter_execute dist *.egg-info data/downloads data/cache data/runs/quick data/runs/smoke data/weights/quick data/weights/smoke data/mechanism/quick data/mechanism/smoke data/trials/quick data/trials/smoke figures/quick figures/smoke
+	rm -rf .venv _docs build jupyter_execute dist *.egg-info data/downloads data/cache data/runs/quick data/runs/smoke data/weights/quick data/weights/smoke data/trials/quick data/trials/smoke figures/quick figures/smoke
 
 .venv/run: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else f"Python 3.11 to 3.13 is needed, this is {v[0]}.{v[1]}; name another with: make PYTHON=python3.12 ...")'

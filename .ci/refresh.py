@@ -18,18 +18,18 @@ from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Run before the first cell, to note the scales whose records the notebook's process reads.
+# Run before the first cell, to note which records and trials the notebook's process reads.
 # Records elsewhere, in a CRATE_NB_HOME, are the notebook's own and do not count.
 WATCH = f"""
 import re as _re, sys as _sys, os as _os
-_scales_read = set()
+_folders_read = set()
 def _watch(event, args):
     if event in ("open", "os.scandir", "os.listdir") and isinstance(args[0], (str, _os.PathLike)):
-        found = _re.match(r"{ROOT}/data/runs/(\\w+)(/|$)", _os.path.abspath(args[0]))
-        if found: _scales_read.add(found[1])
+        found = _re.match(r"{ROOT}/data/(runs/\\w+|trials/\\w+/\\w+)", _os.path.abspath(args[0]))
+        if found: _folders_read.add(found[1])
 _sys.addaudithook(_watch)
 """
-TELL = "print(*sorted(_scales_read))"  # run after the last cell
+TELL = "print(*sorted(_folders_read))"  # run after the last cell
 
 
 def joined(outputs: list) -> list:
@@ -43,21 +43,26 @@ def joined(outputs: list) -> list:
     return out
 
 
-def scales_told(outputs: list) -> list[str]:
-    "The scales that the last cell printed and that exist in data/runs."
+def folders_told(outputs: list) -> dict[str, list[str]]:
+    "What the last cell printed and what exists below data: `runs` and `trials` -> folders."
     printed = "".join(o.get("text", "") for o in outputs if o.get("name") == "stdout")
-    return [scale for scale in printed.split() if (ROOT / "data" / "runs" / scale).is_dir()]
+    found: dict[str, list[str]] = {"runs": [], "trials": []}
+    for folder in printed.split():
+        kind, _, name = folder.partition("/")
+        if (ROOT / "data" / folder).is_dir():
+            found[kind].append(name)
+    return found
 
 
-def execute(nb: nbformat.NotebookNode, folder: Path) -> list[str]:
-    "Execute a notebook in a folder; the scales whose records the notebook reads."
+def execute(nb: nbformat.NotebookNode, folder: Path) -> dict[str, list[str]]:
+    "Execute a notebook in a folder; the records and the trials that the notebook reads."
     cells = nb.cells
     watch, tell = map(nbformat.v4.new_code_cell, (WATCH, TELL))
     nb.cells = [watch, *cells, tell]
     where = {"metadata": {"path": str(folder)}}
     NotebookClient(nb, timeout=1800, kernel_name="python3", resources=where).execute()
     nb.cells = cells
-    return scales_told(tell.outputs)
+    return folders_told(tell.outputs)
 
 
 def refresh(path: Path) -> Path:
@@ -65,13 +70,13 @@ def refresh(path: Path) -> Path:
     from crate_nb.figures import stamp
 
     nb = nbformat.read(path, 4)
-    scales = execute(nb, path.parent)
+    read = execute(nb, path.parent)
     for c in nb.cells:
         if c.cell_type == "code":
             c.outputs = joined([o for o in c.outputs if o.get("name") != "stderr"])
         c.metadata.pop("execution", None)
     nbformat.write(nb, path)
-    stamp(path, scales)
+    stamp(path, read["runs"], trials=read["trials"])
     return path
 
 

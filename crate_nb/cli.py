@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['DEFAULT_NOTEBOOKS', 'PARTLY', 'MORE_DATA', 'cli', 'main', 'run_notebook', 'dry_run', 'reproduce', 'reproduce_command',
            'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command', 'report_command',
-           'data_command', 'sweep_command', 'measure_command', 'export_command', 'predict_command', 'bench_command']
+           'data_command', 'results_table', 'sweep_command', 'measure_command', 'export_command', 'predict_command',
+           'bench_command']
 
 # %% ../nbs/29_cli.ipynb #b71d5026
 import json, os, sys, tempfile, time
@@ -27,8 +28,9 @@ from .measures import measure, train_and_measure
 from .sweeps import SlurmOptions, describe, duration, estimate_seconds, find_grid
 from .sweeps import grid_configs, is_complete, place_of, queue, records_of, submit_slurm
 from .sweeps import sweep_local, sweep_status, wait_for
-from .claims import verdicts
-from .figures import BENCHES, BenchParameters, GROUPS, NOTEBOOKS, PaperParameters, stamp
+from .claims import interval, verdicts
+from .figures import BENCHES, BenchParameters, GROUPS, NOTEBOOKS, PaperParameters
+from .figures import RESULTS, plus_minus, stamp
 from .report import write_report, write_reproducibility
 from .pretrained import export, from_pretrained, from_record, predict
 
@@ -145,8 +147,15 @@ def _execute(source: Path, out: Path, parameters: Mapping[str, object]):
         raise UserError(f"notebook {source.stem} failed: {why}") from None
 
 # %% ../nbs/29_cli.ipynb #c4162994
+def _trials_of(source: Path, scale: object) -> list[str]:
+    "The trials that a notebook draws, as a stamp names them."
+    name = f"{source.parent.name}/{source.stem}"
+    drawn = (r.trials for r in RESULTS.values() if r.notebook == name and r.trials)
+    return [f"{scale}/{trials}" for trials in drawn]
+
+
 def run_notebook(
-    source: Path,  # of nbs/paper or nbs/bench
+    source: Path,  # of nbs/paper, nbs/theory or nbs/bench
     parameters: Mapping[str, object],  # those that its `parameters` cell does not name are left out
     folder: Path,  # where it goes
 ) -> Path:  # the executed notebook
@@ -164,7 +173,7 @@ def run_notebook(
         _strip_paths(out)
         # A notebook without a data set reads no records.
         scales = [given["scale"]] if "dataset" in taken else []
-        stamp(source, scales, out)
+        stamp(source, scales, out, _trials_of(source, given.get("scale")))
         return write_atomic(folder / out.name, out.read_bytes())
 
 # %% ../nbs/29_cli.ipynb #c110000a
@@ -689,9 +698,43 @@ def _submitted(jobs: Sequence) -> str:
     return f"{len(jobs)} jobs submitted{first}; look with --status"
 
 
-def _say_done(status: pd.DataFrame):
-    "Say where a sweep stands at its end; a `UserError` if runs are not done."
+def _varied(configs: Sequence[RunConfig]) -> list[str]:
+    "The fields in which configurations differ, apart from the seed."
+    fields = [k for k in RunConfig.model_fields if k != "seed"]
+    return [k for k in fields if len({str(getattr(c, k)) for c in configs}) > 1]
+
+
+def results_table(
+    configs: Sequence[RunConfig],  # of a sweep
+    scale: str,  # of its records
+) -> pd.DataFrame:  # one row for each combination of what varies; empty without records
+    "What came out of a sweep: mean and half-width of the 95 % interval over seeds."
+    varied = _varied(configs)
+    rows: dict[tuple, list[dict[str, Any]]] = {}
+    for record in filter(None, map(Store(scale).get, configs)):
+        cell = tuple("none" if (v := getattr(record.config, k)) is None else v for k in varied)
+        rows.setdefault(cell, []).append(record.final)
+    metrics = {"test_accuracy": "test accuracy (%)", "test_loss": "test loss", "epochs": "epochs"}
+    return pd.DataFrame(
+        [
+            dict(zip(varied, cell))
+            | {
+                name: plus_minus(interval([f[k] for f in finals]))
+                for k, name in metrics.items()
+                if all(k in f for f in finals)
+            }
+            | dict(seeds=len(finals))
+            for cell, finals in rows.items()
+        ]
+    )
+
+
+def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
+    "Say where a sweep stands at its end, and what came out; a `UserError` if runs are not done."
     click.echo(describe(status))
+    table = results_table(configs, scale)
+    if len(table):
+        click.echo(f"\n{table.to_string(index=False)}")
     left = (status.state != "done").sum()
     if left:
         raise UserError(
@@ -727,19 +770,26 @@ def _say_done(status: pd.DataFrame):
 @click.option("--jobs", type=int, default=64, help="slurm: jobs at once, at most.")
 @click.option("--detach", is_flag=True, help="slurm: return as soon as the jobs are submitted.")
 @click.option(
+    "--init", metavar="FILE", help="Weights that every run starts from, as for crate-nb train."
+)
+@click.option(
     "--status",
     is_flag=True,
     help="Only say which runs are done, running, queued, failed and missing.",
 )
-def sweep_command(grid, scale, dataset, engine, measured, device, workers, detach, status, **asked):
+def sweep_command(
+    grid, scale, dataset, engine, measured, device, workers, detach, init, status, **asked
+):
     """All runs of GRID: tab1 (the correlation study), or a .toml file with [base] and [axes].
 
     What is there already is not computed again.
     """
     _check_engine(engine)
     here = device if engine == "local" else "auto"  # a cluster's front end may have no GPU
-    _, place = place_of(scale, dataset, here, workers=workers)
+    _, place = place_of(scale, dataset, here, workers=workers, init=init)
     configs = grid_configs(find_grid(grid, scale), scale, dataset)
+    if init:
+        configs = [start_from(config, init) for config in configs]
     if status:
         return click.echo(describe(sweep_status(configs, scale, measured)))
     if engine == "local":
@@ -750,7 +800,7 @@ def sweep_command(grid, scale, dataset, engine, measured, device, workers, detac
         if detach:
             return click.echo(_submitted(sent))
         wait_for(configs, scale, measured)
-    _say_done(sweep_status(configs, scale, measured))
+    _say_done(sweep_status(configs, scale, measured), configs, scale)
 
 # %% ../nbs/29_cli.ipynb #1d2596bd
 def _measure_table(values: Mapping[str, float | None]) -> str:
@@ -798,12 +848,13 @@ def measure_command(id, scale, dataset, device, init, settings):
     multiple=True,
     help="Names, in the order of the labels.  [default: those of a known data set, or numbers]",
 )
-def export_command(id, folder, scale, classes):
+@click.option("--half", is_flag=True, help="Round to half precision: a file of half the size.")
+def export_command(id, folder, scale, classes, half):
     """The trained model of the record ID as FOLDER: weights, configuration, model card.
 
     FOLDER is new or empty. crate-nb predict and crate-nb train --init take it.
     """
-    out = export(_record(id, scale), folder, scale, classes or None)
+    out = export(_record(id, scale), folder, scale, classes or None, half)
     click.echo(f"model: {os.path.relpath(out)}")
 
 # %% ../nbs/29_cli.ipynb #c3e00004

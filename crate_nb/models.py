@@ -810,16 +810,28 @@ def _check_options(form: Format, options: Mapping[str, object]):
             )
 
 # %% ../nbs/06_models.ipynb #6b0d0011
+def _check_size_is_open(system: str):
+    if system != "tost":
+        raise UserError(
+            f"image_size is given, but the positions of a checkpoint of {system} tell it; "
+            "leave image_size out"
+        )
+
+
 def load_official(
     state: Mapping[str, Tensor],  # of one of the systems, plain or inside `state_dict` or `model`
     heads: int | None = None,  # K, which no shape tells; None: that of the published size
     channels: int = 3,  # of the images; the shapes tell only channels x patch_size^2
+    image_size: int | None = None,  # pixels a side; only ToST's file does not tell. None: 224
     **kw,  # `eta`, `lam`, `dropout` as for `Architecture`
 ) -> LayeredModel:  # a `Classifier`; of ToST and CRATE-MAE, a model of their own kind
     "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
     theirs = unwrap(state)
     system = recognise(theirs)
     form = FORMATS[system]
+    if image_size is not None:
+        _check_size_is_open(system)
+        kw["image_size"] = image_size
     if form.loader:
         return resolve(form.loader)(theirs, heads=heads, channels=channels, **kw)
     _check_options(form, kw)

@@ -18,7 +18,13 @@ from . import __version__
 from .core import UserError, write_atomic
 from .checkpoints import load_weights
 from .models import Architecture, LayeredModel, VARIANTS, make_model
-from .weights import TrainedWeights, pack_weights, read_weights, weights_digest
+from crate_nb.weights import (
+    TrainedWeights,
+    pack_weights,
+    read_weights,
+    round_to_half,
+    weights_digest,
+)
 from .data import CLASSES, STATISTICS, read_image
 from .augment import resize
 from .records import Record, unpack_hits
@@ -196,7 +202,7 @@ tags:
 
 The images are those of `{data}` with the digest `{digest}`, resized and not augmented.
 The figures are of one run with one seed; another seed gives others.
-
+{precision}
 ## How it was trained
 
 {settings}
@@ -242,9 +248,16 @@ _KINDS = {
 }
 
 
+_HALF = """
+The weights were rounded to half precision after these figures were measured, so logits differ
+from the trained ones in the third or fourth digit.
+"""
+
+
 def model_card(
     record: Record,  # of a classifier
     about: About,  # what the model reads and tells apart
+    half: bool = False,  # whether the file is in half precision
 ) -> str:  # markdown
     "The README of an exported model, all of it from the record."
     a = about.architecture
@@ -262,6 +275,7 @@ def model_card(
         classes=", ".join(about.classes),
         **{k: getattr(a, k) for k in ("depth", "dim", "heads")},
         parameters=record.final["parameters"],
+        precision=_HALF if half else "",
         scores=_scores(record),
         settings=_settings(record),
         terms=DATA_TERMS.get(about.data, "unknown; ask whoever made them before you publish"),
@@ -313,6 +327,7 @@ def export(
     folder: str | Path,  # to be made; empty or an earlier export of the same run will do
     place: Place | str | None = None,  # where it was trained, or its scale
     classes: Sequence[str] | None = None,  # names; None: those of a known data set, or numbers
+    half: bool = False,  # round to half precision: a file of half the size
 ) -> Path:  # the folder
     """Write `model.safetensors`, `config.json` and `README.md`.
 
@@ -322,12 +337,16 @@ def export(
     _check_free(folder, record.id)
     model = from_record(record, as_place(place), classes)
     about: About = model.about
+    trained_digest = weights_digest(model.state_dict())
+    if half:
+        round_to_half(model)
     told = dict(crate_nb=__version__, weights_digest=weights_digest(model.state_dict()))
+    told["trained_digest"] = trained_digest
     told |= about.as_dict() | dict(architecture=asdict(about.architecture))
     files: dict[str, bytes | str] = {
-        "model.safetensors": pack_weights(model, **about.as_dict()),
+        "model.safetensors": pack_weights(model, half, **about.as_dict()),
         "config.json": json.dumps(told, indent=1, ensure_ascii=False) + "\n",
-        "README.md": model_card(record, about),
+        "README.md": model_card(record, about, half),
     }
     _write_folder(folder, files)
     return folder

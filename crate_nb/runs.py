@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['Positive', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'AXIS_NAMES',
            'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified', 'RunConfig', 'scale_config', 'scale_of',
-           'Grid', 'read_grid', 'equal_width', 'unless_digits']
+           'Grid', 'read_grid', 'without_idle', 'equal_width', 'unless_digits']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 import pydantic
 from .core import UserError, check_choice, resolve
 from .compress import COMPRESS
@@ -380,16 +380,48 @@ class Grid(Strict):
         return [self.base | dict(zip(self.axes, values)) for values in combined]
 
 # %% ../nbs/17_runs.ipynb #357d144d
+def _nullable(name: str) -> bool:
+    "Whether a field of a run may be None."
+    field = RunConfig.model_fields.get(name)
+    return field is not None and type(None) in get_args(field.annotation)
+
+
+def _with_none(fields: Any) -> Any:
+    "A table of a grid in which the text none means None, where the field may be None."
+
+    def read(name, value):
+        if isinstance(value, list):
+            return [read(name, v) for v in value]
+        return None if value == "none" and _nullable(name) else value
+
+    if not isinstance(fields, dict):
+        return fields
+    return {name: read(name, value) for name, value in fields.items()}
+
+
 def read_grid(
     path: Path,  # with the tables `[axes]` and, if wanted, `[base]`
 ) -> Grid:
-    "The grid in a TOML file; a `UserError` says what is wrong with it."
+    'The grid in a TOML file; "none" means None. A `UserError` says what is wrong with it.'
     try:
-        return Grid(**tomllib.loads(path.read_text()))
+        tables = tomllib.loads(path.read_text())
     except OSError as e:
         raise UserError(f"can't read grid {path}: {e.strerror}") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise UserError(f"grid {path} is not TOML: {e}") from e
+    return Grid(**{name: _with_none(table) for name, table in tables.items()})
+
+# %% ../nbs/17_runs.ipynb #3e39c703
+_OF_THE_REGULARISER = ("srr_alpha", "srr_eps", "srr_lam", "srr_sparsity")
+
+
+def without_idle(
+    config: RunConfig,  # of a new run
+) -> RunConfig:  # `config` itself if its regulariser is on
+    "The configuration without settings of a regulariser that is off: they change nothing."
+    if config.srr_layer is not None:
+        return config
+    return config.but(**{k: RunConfig.model_fields[k].default for k in _OF_THE_REGULARISER})
 
 # %% ../nbs/17_runs.ipynb #98bdda75
 REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6

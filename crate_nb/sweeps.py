@@ -23,7 +23,7 @@ from .core import UserError, check_choice, generator, home, pick_device, write_a
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, Strict
-from .runs import read_grid, scale_config
+from .runs import read_grid, scale_config, without_idle
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
 from .training import Paused, Step, build_model, check_same_images, data_for, logger
@@ -130,9 +130,10 @@ def grid_configs(
     scale: str,  # a row of `runs.SCALES`
     dataset: str | None = None,  # a name, a folder or a label of records; default: the scale's
 ) -> list[RunConfig]:  # in the order of `grid.rows()`
-    "The configurations of a grid at a scale, each validated; a `UserError` if one is not allowed."
-    base = scale_config(scale, dataset_label(scale, dataset))
-    return [base.but(**row) for row in grid.rows()]
+    "The configurations of a grid, each once and validated; a `UserError` if one is not allowed."
+    label = dataset_label(scale, dataset)
+    made = (without_idle(scale_config(scale, **dict(dataset=label) | row)) for row in grid.rows())
+    return list({config.id: config for config in made}.values())
 
 # %% ../nbs/24_sweeps.ipynb #3f1d7b03
 def _note(store: Store, id: str) -> Path:

@@ -32,6 +32,7 @@ from .checkpoints import load_weights
 from .models import Architecture, Classifier, LayeredModel, VARIANTS
 from .models import count_parameters, make_model
 from .weights import TrainedWeights, check_start, fit_weights, pack_weights, read_weights
+from .weights import weights_digest
 from .optimizers import OPTIMIZERS
 from .masked import MaskedAutoencoder, draw_masks, linear_probe, masked_loss
 from .masked import patch_targets, probe_features
@@ -94,11 +95,17 @@ def build_model(
 
 # %% ../nbs/21_training.ipynb #d4e00002
 def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
-    "The weights in a file; the run's heads are those of an official file of no published size."
-    try:
-        return read_weights(path)
-    except UserError:
-        return read_weights(path, config.heads)
+    """The weights in a file; the `UserError` of the last try if none can be read.
+
+    An official file does not tell its channels, nor its heads where its width is of no published
+    size: the run's heads are tried, and grey images where images of three channels do not fit.
+    """
+    for heads, channels in ((None, 3), (None, 1), (config.heads, 1)):
+        try:
+            return read_weights(path, heads, channels)
+        except UserError:
+            pass
+    return read_weights(path, config.heads)
 
 
 def start_from(
@@ -988,6 +995,7 @@ def _provenance(trainer: Trainer) -> dict:
         seconds=round(p.seconds, 1),
         resumed=p.resumed,
         data_digest=images.digest,
+        weights_digest=weights_digest(trainer.step.model.state_dict()),
         channels=images.channels,
         classes=images.classes,
         **({"init": trainer.origin} if trainer.origin else {}),

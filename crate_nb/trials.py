@@ -6,7 +6,7 @@
 __all__ = ['Trial', 'Outcome', 'read_outcome', 'Trials', 'run_trials']
 
 # %% ../nbs/19_trials.ipynb #0f920003
-import json, re, time
+import hashlib, json, re, time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -115,6 +115,11 @@ class Trials:
         write_atomic(self.path(outcome.id), text + "\n")
         return outcome
 
+    def digest(self) -> str:
+        "16 hex digits over all outcomes; any that is added, changed or deleted changes it."
+        files = [(p.name, p.read_bytes()) for p in sorted(self.folder.glob("*.json"))]
+        return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
+
     def frame(self) -> pd.DataFrame:
         "The numbers of all outcomes: one row per trial, with its id, fields and numbers."
         rows = [dict(id=o.id) | _columns(o.config) | o.numbers for o in self]
@@ -142,6 +147,9 @@ def _outcome(
         seconds=round(seconds, 2),
     )
     rows = {k: [{n: _plain(v) for n, v in r.items()} for r in t] for k, t in tables.items()}
+    columns = {column for table in rows.values() for row in table for column in row}
+    if both := columns & set(type(trial).model_fields):
+        raise UserError(f"column {min(both)!r} of {experiment} is a field of its trials; rename it")
     try:
         return Outcome(
             id=trial.id,

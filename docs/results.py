@@ -13,6 +13,7 @@ from crate_nb.core import home
 from crate_nb.figures import Page, RESULTS, markdown_table, stem
 from crate_nb.report import spent
 from crate_nb.records import Record
+from crate_nb.trials import Trials
 from crate_nb.sweeps import plan
 from crate_nb.sweeps import duration
 
@@ -48,13 +49,18 @@ def saved(name: str) -> dict | None:
     return None
 
 
-OWN_MODELS = (
-    f"Numbers: models that the notebook trains itself, at scale `{SCALE}`, data set `{LABEL}`; "
-    "its captions say how many, and how."
-)
 NO_MODELS = (
     "Numbers: computed from fixed seeds and the paper's printed tables; no model is trained."
 )
+
+
+def of_trials(experiment: str) -> str:
+    "Where the numbers of an experiment's trials come from, and what they cost."
+    trials = list(Trials(experiment, SCALE))
+    seconds = sum(t.provenance.get("seconds", 0) for t in trials)  # early trials do not tell
+    cost = f", {duration(seconds)} of one CPU core" if seconds else ""
+    where = f"data/trials/{SCALE}/{experiment}"
+    return f"Numbers: {len(trials)} trials of scale `{SCALE}` in `{where}`{cost}."
 
 
 def provenance(key: str) -> str:
@@ -63,8 +69,8 @@ def provenance(key: str) -> str:
     if key == "init":
         records = evidence().on("untrained").records("fig2")
         return f"Numbers: {len(records)} records of scale `untrained`, data set `{LABEL}`."
-    if key in ("mechanism", "redunet"):
-        return OWN_MODELS
+    if RESULTS[key].trials:
+        return of_trials(RESULTS[key].trials)
     if key == "claims":
         return f"Numbers: all records of scale `{SCALE}`, data set `{LABEL}`."
     if experiment is None:
@@ -93,7 +99,9 @@ def seconds_left(experiment: str) -> float:
 
 def cost(key: str) -> str:
     "What the records of a result cost, or what they will."
-    experiment = RESULTS[key].experiment
+    experiment, trials = RESULTS[key].experiment, RESULTS[key].trials
+    if trials:
+        return of_trials(trials)
     if experiment is None:
         return "Seconds on one CPU core."
     records, runs = evidence().records(experiment), plan(experiment, SCALE, LABEL)

@@ -14,7 +14,7 @@ from PIL import Image
 import reference
 from reference import MODULES, ROOT, sentence
 from crate_nb.claims import CLAIMS
-from crate_nb.figures import NOTEBOOKS, Page, RESULTS, is_fresh
+from crate_nb.figures import GROUPS, NOTEBOOKS, RESULTS, claims_of, is_fresh
 from crate_nb.report import MARKS, tally
 import results
 from results import LABEL, SCALE
@@ -40,6 +40,7 @@ GUIDES = [
     "regulariser",
     "measure_your_transformer",
     "what_attention_sees",
+    "compare_members",
     "slurm",
     "rented_gpu",
     "records",
@@ -60,7 +61,11 @@ PAGES |= {f"nbs/{p.name}": f"library/{p.stem}" for p in MODULES.values()}
 PAGES |= {f"nbs/guides/{g}.ipynb": f"guides/{g}" for g in GUIDES}
 PAGES |= {f"nbs/{n}.ipynb": n for n in NOTEBOOKS.values()}
 
-MADE = {"reference/data_files", "paper/index", "paper/report"}  # pages that are no notebooks
+MADE = {
+    "reference/data_files",
+    "paper/report",
+    *(f"{group}/index" for group in GROUPS),
+}  # pages that are no notebooks
 
 
 def relative(target: str, page: str) -> str:
@@ -344,7 +349,7 @@ crate-nb reproduce --only {key} --scale paper
 
 {how}
 
-The whole notebook, with its code: [{notebook}]({notebook}.ipynb).
+The whole notebook, with its code: [{notebook}]({link}).
 """
 
 NO_CLAIM = "The table makes no claim: it lists the models that the other tables are about."
@@ -367,6 +372,7 @@ def result_page(name: str, key: str):
         scale=SCALE,
         label=LABEL,
         notebook=notebook,
+        link=relative(f"{notebook}.ipynb", path),
         provenance=results.provenance(key),
         claims="\n".join(map(claim_line, page.claims)) or NO_CLAIM,
         paper=results.printed_text(page),
@@ -406,7 +412,7 @@ Verdicts from the records of scale `{scale}`, data set `{label}`; Figures 1 and 
 
 *An In-depth Investigation of Sparse Rate Reduction in Transformer-like Models* (Hu, Zou and Xu, \
 NeurIPS 2024), figure by figure and table by table: the claim, what the paper prints, what we \
-measured, the verdict, the command, its cost, and how. {number} claims: {counts} ({marks}).
+measured, the verdict, the command, its cost, and how. {counts} The marks mean: {marks}.
 
 | page | claims |
 |:---|:---|
@@ -418,40 +424,121 @@ number with the records that it comes from.
 
 {pages}
 {notebooks}"""
+FAMILY_INDEX = """# The family
+
+{{.provenance}}
+Verdicts from the records and the trials of scale `{scale}`, data set `{label}`.
+
+CRATE has relatives: ViT, which it is measured against; ToST and CRATE-alpha, which came after it; \
+masked autoencoders; and ReduNet, which came before. They are all here, under one set of \
+measurements. {counts} The marks mean: {marks}.
+
+| page | claims |
+|:---|:---|
+{rows}
+
+{pages}
+{notebooks}"""
+THEORY_INDEX = """# Why transformers work
+
+{{.provenance}}
+Verdicts from the trials of scale `{scale}`, which are committed in `data/trials/{scale}`.
+
+A survey of transformer theory names ten results, from how attention learns to what it can \
+compute. Each notebook below states one of them, builds it, and shows what happens where an \
+assumption is dropped. A construction is checked on every case that is named; an experiment states \
+its budget and its seeds. {counts} The marks mean: {marks}.
+
+{rows}
+
+{pages}"""
+ALL_MARKS = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
 
 
-def page_row(name: str, page: Page) -> str:
-    "A row of the list of pages: a figure or table, and its verdicts."
+def marks_of(claims: tuple[str, ...]) -> str:
+    "Claims, each with the mark of its verdict."
     verdicts = results.verdicts().verdict
-    marks = ", ".join(f"{claim} {MARKS[verdicts[claim]]}" for claim in page.claims)
-    return f"| [{page.title}]({name}.md) | {marks or '–'} |"
+    return ", ".join(f"{claim} {MARKS[verdicts[claim]]}" for claim in claims)
 
 
-def paper_index(pages: dict[str, Page]):
-    "The list of the paper's figures and tables."
-    verdicts = results.verdicts().verdict
-    text = PAPER_INDEX.format(
-        scale=SCALE,
-        label=LABEL,
-        number=len(verdicts),
-        counts=tally(verdicts),
-        marks=", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items()),
-        rows="\n".join(page_row(name, page) for name, page in pages.items()),
-        pages=toctree([*pages, "report"]),
-        notebooks=toctree(NOTEBOOKS.values(), caption="Behind the paper's pages"),
-    )
-    write("paper/index.md", text)
+def counts_of(group: str) -> str:
+    "How many claims a group has, and how they came out."
+    claims = claims_of(group)
+    return f"{len(claims)} claims: {tally(results.verdicts().verdict[claims])}."
 
 
-def paper_part():
-    "The pages of the paper's results, of the notebooks behind them, and of the report."
-    owners = dict(sorted(results.OWNERS.items()))  # figures, then tables, each by number
+def group_index(text: str, group: str, **parts: str):
+    "The first page of a group of results."
+    counts = counts_of(group)
+    page = f"{group}/index.md"
+    write(page, text.format(scale=SCALE, label=LABEL, counts=counts, marks=ALL_MARKS, **parts))
+
+
+def page_rows(owners: dict[str, str], folder: str) -> str:
+    "A row for each page of figures and tables: its link and its verdicts."
+    rows = []
     for name, key in owners.items():
+        page = RESULTS[key].pages[name]
+        link = relative(f"paper/{name}.md", f"{folder}/index")
+        rows.append(f"| [{page.title}]({link}) | {marks_of(page.claims) or '–'} |")
+    return "\n".join(rows)
+
+
+def saw(claim: str) -> str:
+    "The check that decides on a claim, as the overview says it."
+    found = results.verdicts().loc[claim]
+    return f"{maths(found.claim)}: {MARKS[found.verdict]} {maths(found.measured)}"
+
+
+def theory_rows() -> str:
+    "A row for each result of the survey: what was asked, and what was seen."
+    rows = [
+        {
+            "result": f"[{result.title}]({relative(result.notebook + '.ipynb', 'theory/index')})",
+            "claims, and the check that decides": "<br>".join(map(saw, result.claims)),
+        }
+        for result in (RESULTS[key] for key in GROUPS["theory"])
+    ]
+    return results.table(pd.DataFrame(rows), escape="|")
+
+
+def pages_of(group: str) -> dict[str, str]:
+    "The pages of figures and tables of a group, by name, and their results."
+    owners = dict(sorted(results.OWNERS.items()))  # figures, then tables, each by number
+    return {name: key for name, key in owners.items() if RESULTS[key].groups[0] == group}
+
+
+def notebooks_of(*groups: str, folder: str) -> str:
+    "The contents of the notebooks behind the pages of some groups."
+    names = [r.notebook for r in RESULTS.values() if r.groups[0] in groups]
+    links = [relative(name, f"{folder}/index") for name in names]
+    return toctree(links, caption="Behind these pages")
+
+
+def results_part():
+    "The pages of results, of the notebooks behind them, and of the report."
+    for name, key in results.OWNERS.items():
         result_page(name, key)
     for key in RESULTS:
         notebook_page(key)
     report_page()
-    paper_index({name: RESULTS[key].pages[name] for name, key in owners.items()})
+    paper, family = pages_of("paper"), pages_of("family")
+    group_index(
+        PAPER_INDEX,
+        "paper",
+        rows=page_rows(paper, "paper"),
+        pages=toctree([*paper, "report"]),
+        notebooks=notebooks_of("paper", "regulariser", folder="paper"),
+    )
+    group_index(
+        FAMILY_INDEX,
+        "family",
+        rows=page_rows(family, "family"),
+        pages=toctree([f"../paper/{name}" for name in family]),
+        notebooks=notebooks_of("family", folder="family"),
+    )
+    theory = [Path(RESULTS[key].notebook).name for key in GROUPS["theory"]]
+    group_index(THEORY_INDEX, "theory", rows=theory_rows(), pages=toctree(theory))
 
 
 # ---------------------------------------------------------------- the reference
@@ -650,7 +737,8 @@ def start_page():
     "The first page of the book, with its contents."
     page_of("nbs/index.ipynb")
     nb = json.loads((OUT / "index.ipynb").read_text())
-    parts = ["Start <self>", "paper/index", "guides/index", "library/index", "reference/index"]
+    results_parts = [f"{group}/index" for group in GROUPS]
+    parts = ["Start <self>", *results_parts, "guides/index", "library/index", "reference/index"]
     contents = dict(cell_type="markdown", id="contents", metadata={}, source=toctree(parts))
     nb["cells"].append(contents)
     write_notebook("index", nb)
@@ -685,7 +773,7 @@ if __name__ == "__main__":
         sys.exit("GUIDES is not what lies in nbs/guides")
     shutil.rmtree(OUT, ignore_errors=True)
     notebooks_part()
-    paper_part()
+    results_part()
     reference_part()
     notebooks, others = (sum(1 for _ in OUT.rglob(f"*.{ending}")) for ending in ("ipynb", "md"))
     print(f"{notebooks} notebooks and {others} other pages in {os.path.relpath(OUT, ROOT)}")
