@@ -277,7 +277,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         ),
         groups=("family",),
         pages=dict(
-            emergence=Page(
+            segmentation=Page(
                 "Does segmentation emerge from labels alone?",
                 claims=(
                     "family-emergence-labels",
