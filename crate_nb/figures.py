@@ -334,7 +334,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
     ),
     "induction_heads": Result(
         notebook="theory/induction_heads",
-        title="Two attention layers copy, one can't (survey, section 3.3)",
+        title="Two attention layers copy, one head can't (survey, section 3.3)",
         short="Induction heads",
         trials="induction_heads",
         claims=(

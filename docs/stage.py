@@ -499,7 +499,7 @@ def theory_rows() -> str:
         }
         for result in (RESULTS[key] for key in GROUPS["theory"])
     ]
-    return results.table(pd.DataFrame(rows), escape="|")
+    return results.table(pd.DataFrame(rows), escape="")
 
 
 def pages_of(group: str) -> dict[str, str]:
