@@ -23,7 +23,7 @@ from .records import Record, Store
 from .trials import Trials
 from .engine import Engine, Place, pick_engine
 from .sweeps import dataset_label, place_of, plan, records_of
-from .claims import Claim, Interval
+from .claims import Claim, CLAIMS, Interval
 
 # %% ../nbs/26_figures.ipynb #13fa0001
 _STYLE: Any = {
@@ -84,6 +84,11 @@ class Result:
     pages: dict[str, Page] = field(default_factory=dict)  # file name in the book -> page
 
 # %% ../nbs/26_figures.ipynb #13fa0009
+def _claims_on(trials: str) -> tuple[str, ...]:
+    "The claims that are tested on the trials of an experiment."
+    return tuple(claim.id for claim in CLAIMS.values() if claim.trials == trials)
+
+
 RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
     "fig1": Result(
         notebook="paper/fig1_pitfalls",
@@ -239,7 +244,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Rate reduction: ReduNet, and a loss that bears wrong labels (survey, section 5)",
         short="Rate reduction",
         trials="rate_reduction",
-        claims=("theory-redunet", "theory-mcr2"),
+        claims=_claims_on("rate_reduction"),
         groups=("theory", "family"),
     ),
     "masked": Result(
@@ -254,12 +259,12 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Fine-tuning: from one data set to another (beyond the paper)",
         short="Fine-tuning",
         trials="transfer",
-        claims=("family-transfer", "family-transfer-vit"),
+        claims=_claims_on("transfer"),
         groups=("family",),
         pages=dict(
             transfer=Page(
                 "Fine-tuning: from one data set to another",
-                claims=("family-transfer", "family-transfer-vit"),
+                claims=_claims_on("transfer"),
                 shown=("transfer", "transfer_gains", "transfer_control", "transfer_verdicts"),
             )
         ),
@@ -269,134 +274,59 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Does segmentation emerge from labels alone? (beyond the paper)",
         short="Emergence",
         trials="emergence",
-        claims=(
-            "family-emergence-labels",
-            "family-emergence-vit",
-            "family-emergence-more",
-            "family-emergence-maskcut",
-        ),
+        claims=_claims_on("emergence"),
         groups=("family",),
         pages=dict(
             segmentation=Page(
                 "Does segmentation emerge from labels alone?",
-                claims=(
-                    "family-emergence-labels",
-                    "family-emergence-vit",
-                    "family-emergence-more",
-                    "family-emergence-maskcut",
-                ),
+                claims=_claims_on("emergence"),
                 shown=("emergence_maps", "emergence", "emergence_layers"),
             )
         ),
     ),
-    "scan_and_snap": Result(
-        notebook="theory/scan_and_snap",
-        title="Scan and snap: how attention learns which tokens count (survey, section 2)",
-        short="Scan and snap",
-        trials="scan_and_snap",
-        claims=(
-            "theory-scan-common",
-            "theory-scan-winner",
-            "theory-snap",
-            "theory-scan-published",
-            "theory-scan-rates",
-            "theory-scan-sweep",
-        ),
-        groups=("theory",),
+}
+_THEORY = {  # name of the notebook and of its trials -> title, the same in few words
+    "scan_and_snap": (
+        "Scan and snap: how attention learns which tokens count (survey, section 2)",
+        "Scan and snap",
     ),
-    "max_margin": Result(
-        notebook="theory/max_margin",
-        title="Attention converges to a max-margin separator of tokens (survey, section 2)",
-        short="Max margin",
-        trials="max_margin",
-        claims=("theory-margin-direction", "theory-margin-local"),
-        groups=("theory",),
+    "max_margin": (
+        "Attention converges to a max-margin separator of tokens (survey, section 2)",
+        "Max margin",
     ),
-    "universal_approximation": Result(
-        notebook="theory/universal_approximation",
-        title="Transformers approximate any equivariant map (survey, section 3.1)",
-        short="Universal approximation",
-        trials="universal_approximation",
-        claims=(
-            "theory-contextual-mapping",
-            "theory-universal-approximation",
-            "theory-universal-positions",
-        ),
-        groups=("theory",),
+    "universal_approximation": (
+        "Transformers approximate any equivariant map (survey, section 3.1)",
+        "Universal approximation",
     ),
-    "turing": Result(
-        notebook="theory/turing",
-        title="Hard attention simulates Turing machines (survey, section 3.2)",
-        short="Turing machines",
-        trials="turing",
-        claims=("theory-turing-machines", "theory-turing-positions", "theory-turing-precision"),
-        groups=("theory",),
+    "turing": ("Hard attention simulates Turing machines (survey, section 3.2)", "Turing machines"),
+    "induction_heads": (
+        "Two attention layers copy, one head can't (survey, section 3.3)",
+        "Induction heads",
     ),
-    "induction_heads": Result(
-        notebook="theory/induction_heads",
-        title="Two attention layers copy, one head can't (survey, section 3.3)",
-        short="Induction heads",
-        trials="induction_heads",
-        claims=(
-            "theory-induction-built",
-            "theory-induction-keys",
-            "theory-induction-one-layer",
-            "theory-induction-phase",
-        ),
-        groups=("theory",),
+    "spatial_structure": (
+        "Attention learns which patches belong together (survey, section 4.1)",
+        "Spatial structure",
     ),
-    "spatial_structure": Result(
-        notebook="theory/spatial_structure",
-        title="Attention learns which patches belong together (survey, section 4.1)",
-        short="Spatial structure",
-        trials="spatial_structure",
-        claims=(
-            "theory-patch-association",
-            "theory-patch-transfer",
-            "theory-relevant-tokens",
-            "theory-sparse-attention",
-        ),
-        groups=("theory",),
+    "graphs": ("A plain transformer on nodes and edges (survey, section 4.2)", "Graphs"),
+    "in_context": (
+        "In-context learning is gradient descent (survey, section 4.3)",
+        "In-context learning",
     ),
-    "graphs": Result(
-        notebook="theory/graphs",
-        title="A plain transformer on nodes and edges (survey, section 4.2)",
-        short="Graphs",
-        trials="graphs",
-        claims=(
-            "theory-graphs-basis",
-            "theory-graphs-identifiers",
-            "theory-graphs-beyond-1-wl",
-            "theory-graphs-2-ign",
-        ),
-        groups=("theory",),
+    "chain_of_thought": (
+        "Steps written out solve what a fixed depth can't (survey, section 4.3)",
+        "Chain of thought",
     ),
-    "in_context": Result(
-        notebook="theory/in_context",
-        title="In-context learning is gradient descent (survey, section 4.3)",
-        short="In-context learning",
-        trials="in_context",
-        claims=(
-            "theory-icl-construction",
-            "theory-icl-trained",
-            "theory-icl-ridge",
-            "theory-icl-preconditioned",
-        ),
+}
+RESULTS |= {
+    name: Result(
+        notebook=f"theory/{name}",
+        title=title,
+        short=short,
+        trials=name,
+        claims=_claims_on(name),
         groups=("theory",),
-    ),
-    "chain_of_thought": Result(
-        notebook="theory/chain_of_thought",
-        title="Steps written out solve what a fixed depth can't (survey, section 4.3)",
-        short="Chain of thought",
-        trials="chain_of_thought",
-        claims=(
-            "theory-cot-direct",
-            "theory-cot-steps",
-            "theory-cot-lis-direct",
-            "theory-cot-lis-steps",
-        ),
-        groups=("theory",),
-    ),
+    )
+    for name, (title, short) in _THEORY.items()
 }
 
 NOTEBOOKS: dict[str, str] = {  # what `--only` calls a result -> its notebook in nbs

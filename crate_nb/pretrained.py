@@ -18,13 +18,8 @@ from . import __version__
 from .core import UserError, write_atomic
 from .checkpoints import load_weights
 from .models import Architecture, LayeredModel, VARIANTS, make_model
-from crate_nb.weights import (
-    TrainedWeights,
-    pack_weights,
-    read_weights,
-    round_to_half,
-    weights_digest,
-)
+from .weights import TrainedWeights, pack_weights, read_weights
+from .weights import round_to_half, weights_digest
 from .data import CLASSES, STATISTICS, read_image
 from .augment import resize
 from .records import Record, unpack_hits

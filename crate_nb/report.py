@@ -7,7 +7,7 @@ __all__ = ['MARKS', 'COMMITTED', 'tally', 'spent', 'write_report', 'write_reprod
 
 # %% ../nbs/27_report.ipynb #19fa0004
 import base64, inspect, io, json, re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -208,11 +208,13 @@ def _with_picture(about: dict, folder: Path) -> dict:
     return about | dict(png=base64.b64encode(png).decode(), width=width)
 
 
-def _saved_results(folder: Path) -> dict[str, list[dict]]:
-    "What a scale's notebooks saved: key of `RESULTS` -> figures and tables, in their order."
+def _saved_results(folder: Path, keys: Collection[str]) -> dict[str, list[dict]]:
+    "What a scale's notebooks saved of some results: key -> figures and tables, in their order."
     found: dict[str, list[dict]] = {}
     for path in folder.glob("*.json"):
         about = json.loads(path.read_text())
+        if about["notebook"] not in keys:
+            continue
         if about["kind"] == "figure":
             about = _with_picture(about, folder)
         found.setdefault(about["notebook"], []).append(about)
@@ -221,14 +223,13 @@ def _saved_results(folder: Path) -> dict[str, list[dict]]:
 
 def _committed(drawn: Iterable[str]) -> dict[str, list[dict]]:
     "What the repository holds of results beyond the paper that a scale did not draw."
-    saved = _saved_results(project_root() / "figures" / COMMITTED)
     beyond = {*GROUPS["family"], *GROUPS["theory"]} - set(drawn)
-    return {key: found for key, found in saved.items() if key in beyond}
+    return _saved_results(project_root() / "figures" / COMMITTED, beyond)
 
 
 def _sections(scale: str) -> list[dict]:
     "The page's sections, one for each result of which something is saved."
-    here = _saved_results(home() / "figures" / scale)
+    here = _saved_results(home() / "figures" / scale, RESULTS)
     there = _committed(here) if scale != COMMITTED else {}
     return [
         dict(
