@@ -388,7 +388,8 @@ class Study:
         self.table = table.reset_index(drop=True)
         cells = [self.table[axis] for axis in axes if axis != "variant"]
         self.weights = two_way(self.table.variant, list(zip(*cells)), draws, seed)
-        self._kept: dict[tuple, Parts | None] = {}
+        self._taus: dict[tuple, Parts | None] = {}
+        self._srr: dict[float, np.ndarray] = {}  # by eps
 
     def measured(
         self,
@@ -398,8 +399,10 @@ class Study:
         "A measure of each model."
         if measure != "SRR":
             return self.table[measure].to_numpy()
-        by_id = {r.id: r for r in self.records}
-        return np.array([srr_of(by_id[i], eps) for i in self.table.id])
+        if eps not in self._srr:
+            by_id = {r.id: r for r in self.records}
+            self._srr[eps] = np.array([srr_of(by_id[i], eps) for i in self.table.id])
+        return self._srr[eps]
 
     def tau(
         self,
@@ -409,10 +412,10 @@ class Study:
     ) -> Parts | None:  # None: no complete group
         "A tau with all its draws."
         key = (measure, eps if measure == "SRR" else None, axis)
-        if key not in self._kept:
+        if key not in self._taus:
             statistic = _tau_of(self.measured(measure, eps), self.table, axis, self.axes)
-            self._kept[key] = two_way_parts(statistic, self.weights) if statistic else None
-        return self._kept[key]
+            self._taus[key] = two_way_parts(statistic, self.weights) if statistic else None
+        return self._taus[key]
 
     def check(
         self,
@@ -493,6 +496,7 @@ class Evidence:
         self.seeds = None if seeds is None else tuple(seeds)
         self.test_images = scale_config(scale, self.dataset).test_size or 10_000
         self._runs = _runs_of(self.store, self.dataset, self.seeds)
+        self._others: dict[tuple[str | None, str | None], Evidence] = {}  # what `on` has given
         self._key = (scale, self.dataset, self.seeds, self.store.digest())
 
     def __eq__(self, other):
@@ -506,10 +510,15 @@ class Evidence:
         scale: str | None = None,  # another scale; None: the same
         dataset: str | None = None,  # another data set; None: the same, or one that the scale has
     ) -> "Evidence":
-        "The evidence of another scale or data set, with the same seeds."
-        if scale and not dataset:
-            dataset = _label_at(scale, self.dataset)
-        return Evidence(scale or self.scale, dataset or self.dataset, self.seeds)
+        "The evidence of another scale or data set, with the same seeds; each is read once."
+        where = scale, dataset
+        if where not in self._others:
+            if scale and not dataset:
+                dataset = _label_at(scale, self.dataset)
+            other = scale or self.scale, dataset or self.dataset
+            same = other == (self.scale, self.dataset)
+            self._others[where] = self if same else Evidence(*other, self.seeds)
+        return self._others[where]
 
     def records(
         self,
@@ -688,9 +697,15 @@ _TOY_CLAIMS = [
 ]
 
 # %% ../nbs/25_claims.ipynb #c1a10026
-def _srr_by_layer(records: Sequence[Record], eps: float) -> dict[str, pd.DataFrame]:
+@lru_cache(maxsize=8)
+def _kept_probes(evidence: Evidence) -> pd.DataFrame:
+    "The probes of Figure 2's runs, read once for all eps and claims."
+    return probe_table(evidence.records("fig2"))
+
+
+def _srr_by_layer(evidence: Evidence, eps: float) -> dict[str, pd.DataFrame]:
     "For each variant: SRR, (seed, epoch) down, layers across."
-    probes = probe_table(records)
+    probes = _kept_probes(evidence)
     return {
         variant: f.pivot(index=["seed", "epoch"], columns="layer", values="srr")
         for variant, f in probes[probes.eps == eps].groupby("variant")
@@ -701,10 +716,9 @@ def _of_layers(checks: Callable[[str, pd.DataFrame], list[Check | None]]) -> Sta
     "A statistic from the checks of one variant; None in place of a variant without records."
 
     def statistic(evidence: Evidence, eps: float):
-        records = evidence.records("fig2")
-        frames = _srr_by_layer(records, eps)
+        frames = _srr_by_layer(evidence, eps)
         made = [checks(v, frames[v]) if v in frames else [None] for v in FOUR]
-        return Found(list(itertools.chain(*made)), _ids(records))
+        return Found(list(itertools.chain(*made)), _ids(evidence.records("fig2")))
 
     return statistic
 

@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['RESULTS', 'NOTEBOOKS', 'GROUPS', 'TITLES', 'BENCHES', 'use_style', 'epoch_color', 'Page', 'Result', 'result_of',
-           'claims_of', 'markdown_table', 'save_figure', 'save_table', 'plus_minus', 'setting', 'stem',
+           'claims_of', 'markdown_table', 'save_figure', 'saved_results', 'save_table', 'plus_minus', 'setting', 'stem',
            'ScaleParameters', 'ReadParameters', 'PaperParameters', 'BenchParameters', 'read_parameters', 'time_columns',
            'save_timings', 'stamp', 'is_fresh']
 
 # %% ../nbs/26_figures.ipynb #65b66029
 import hashlib, io, itertools, json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -425,6 +425,19 @@ def save_figure(
     write_atomic(folder / f"{name}.csv", data.to_csv(index=False))
     _sidecar(folder, name, kind="figure", title=title, caption=caption, notebook=notebook)
     return folder
+
+# %% ../nbs/26_figures.ipynb #13fb0002
+def saved_results(
+    folder: Path,  # of a scale, below figures/
+    keys: Collection[str],  # rows of `RESULTS`
+) -> dict[str, list[dict]]:  # key -> what the sidecars say of figures and tables, in their order
+    "What notebooks saved of some results."
+    found: dict[str, list[dict]] = {}
+    for path in folder.glob("*.json"):
+        about = json.loads(path.read_text())
+        if about["notebook"] in keys:
+            found.setdefault(about["notebook"], []).append(about)
+    return {k: sorted(v, key=lambda r: (r["index"], r["name"])) for k, v in found.items()}
 
 # %% ../nbs/26_figures.ipynb #13fa0018
 def save_table(

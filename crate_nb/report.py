@@ -23,7 +23,8 @@ from .measures import MeasureSettings
 from .sweeps import dataset_label, duration, plan
 from .claims import Claim, CLAIMS, Evidence, SUBSPACE, TABLES, TOKENS, TOY_SEEDS, TOY_STEPS
 from .claims import VERDICTS, main_rows, printed_audit, summary, tested, verdicts
-from .figures import GROUPS, RESULTS, TITLES, claims_of, markdown_table, result_of, stem
+from .figures import GROUPS, RESULTS, TITLES, claims_of, markdown_table, result_of
+from .figures import saved_results, stem
 
 # %% ../nbs/28_report.ipynb #19fa0007
 MARKS = {  # verdict -> its mark, for readers who skim
@@ -202,34 +203,29 @@ COMMITTED = "small"  # the scale whose results beyond the paper every report sho
 
 
 def _with_picture(about: dict, folder: Path) -> dict:
-    "A saved figure with its picture as text, and the width at which the page shows it."
+    "What is saved: a figure with its picture as text, and the width at which the page shows it."
+    if about["kind"] != "figure":
+        return about
     png = (folder / f"{about['name']}.png").read_bytes()
     width = round(Image.open(io.BytesIO(png)).width * 0.55)
     return about | dict(png=base64.b64encode(png).decode(), width=width)
 
 
-def _saved_results(folder: Path, keys: Collection[str]) -> dict[str, list[dict]]:
-    "What a scale's notebooks saved of some results: key -> figures and tables, in their order."
-    found: dict[str, list[dict]] = {}
-    for path in folder.glob("*.json"):
-        about = json.loads(path.read_text())
-        if about["notebook"] not in keys:
-            continue
-        if about["kind"] == "figure":
-            about = _with_picture(about, folder)
-        found.setdefault(about["notebook"], []).append(about)
-    return {k: sorted(v, key=lambda r: (r["index"], r["name"])) for k, v in found.items()}
+def _shown(folder: Path, keys: Collection[str]) -> dict[str, list[dict]]:
+    "What a scale's notebooks saved of some results, with the pictures."
+    found = saved_results(folder, keys)
+    return {key: [_with_picture(about, folder) for about in saved] for key, saved in found.items()}
 
 
 def _committed(drawn: Iterable[str]) -> dict[str, list[dict]]:
     "What the repository holds of results beyond the paper that a scale did not draw."
     beyond = {*GROUPS["family"], *GROUPS["theory"]} - set(drawn)
-    return _saved_results(project_root() / "figures" / COMMITTED, beyond)
+    return _shown(project_root() / "figures" / COMMITTED, beyond)
 
 
 def _sections(scale: str) -> list[dict]:
     "The page's sections, one for each result of which something is saved."
-    here = _saved_results(home() / "figures" / scale, RESULTS)
+    here = _shown(home() / "figures" / scale, RESULTS)
     there = _committed(here) if scale != COMMITTED else {}
     return [
         dict(

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Positive', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'AXIS_NAMES',
            'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified', 'RunConfig', 'scale_config', 'scale_of',
-           'Grid', 'read_grid', 'without_idle', 'equal_width', 'unless_digits']
+           'Grid', 'read_grid', 'without_idle', 'regularised_at', 'equal_width', 'unless_digits']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, tomllib
@@ -250,9 +250,10 @@ ORIGINS: dict[str, tuple[str, str]] = {  # field -> who says so, and what there 
 # %% ../nbs/17_runs.ipynb #3990ac1d
 _NO_AUGMENTATION = dict(crop=None, flip=False, ra_ops=0)
 _DIGITS = dict(dataset="digits", image_size=8, patch_size=2, batch_size=32, **_NO_AUGMENTATION)
+_FEW = (2, 6, 12, "random")  # of the layers of Table 6
 _AT_32 = dict(dataset="cifar10", image_size=32, dim=96, heads=6, lr=1e-3, ra_ops=0, probe_size=500)
 
-SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and the seeds
+SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and what scales add
     "smoke": dict(
         **_DIGITS,
         train_size=96,
@@ -264,6 +265,7 @@ SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and the se
         probe_epochs=(0, 1),
         probe_size=32,
         seeds=(0, 1),
+        regularised=_FEW,
     ),
     "quick": dict(
         **_DIGITS,
@@ -274,6 +276,7 @@ SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and the se
         probe_epochs=(0, 1, 2, 3, 5),
         probe_size=200,
         seeds=(0, 1, 2),
+        regularised=_FEW,
     ),
     "small": dict(
         **_AT_32,
@@ -318,7 +321,7 @@ def scale_config(
 ) -> RunConfig:  # all else as the scale has it
     "The configuration of a scale; with fewer epochs, the probe epochs are those that come."
     fields = dict(SCALES[check_choice("scale", scale, SCALES)])
-    del fields["seeds"]
+    fields = {k: v for k, v in fields.items() if k in RunConfig.model_fields}
     epochs = changes.get("epochs")
     if isinstance(epochs, int):
         probed = fields.get("probe_epochs", PROBE_EPOCHS)
@@ -428,6 +431,13 @@ REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6
 FOUR = ("crate-c", "crate-n", "crate-t", "crate")  # the variants of Figures 2, 3, Tables 2, 6
 SIX = (*FOUR, "crate-fix", "crate-identity")  # the variants of Table 3
 
+# %% ../nbs/17_runs.ipynb #98bdda77
+def regularised_at(
+    scale: str,  # a row of `SCALES`
+) -> tuple[int | str, ...]:  # some of `REGULARISED`
+    "The layers of Table 6 that a scale regularises."
+    return SCALES[check_choice("scale", scale, SCALES)].get("regularised", REGULARISED)
+
 # %% ../nbs/17_runs.ipynb #b64a7475
 _STUDY = dict(schedule="constant", probe_epochs=(), test_every=1000, **_NO_AUGMENTATION)
 _DROPOUTS = dict(dropout=(0.0, 0.1), variant=FOUR)  # the last two axes of each grid
@@ -438,7 +448,7 @@ CORRELATION: dict[str, Grid] = {  # scale -> the grid of the correlation study
         axes=dict(dim=(24, 32), **_DROPOUTS),
     ),
     "quick": Grid(
-        base=_STUDY | dict(epochs=100, train_size=200, stop_loss=0.1),
+        base=_STUDY | dict(epochs=100, train_size=100, stop_loss=0.2),
         axes=dict(dim=(32, 64), batch_size=(16, 32), **_DROPOUTS),
     ),
     "small": Grid(

@@ -23,7 +23,7 @@ from .core import UserError, check_choice, generator, home, pick_device, write_a
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, Strict
-from .runs import read_grid, scale_config, without_idle
+from .runs import read_grid, regularised_at, scale_config, without_idle
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
 from .training import Paused, Step, build_model, check_same_images, data_for, logger
@@ -85,10 +85,12 @@ def plan(
     own = SCALES[scale]["seeds"]
     if isinstance(rows, dict):  # the grids of a study
         rows, own = find_grid(experiment, scale).rows(), (0,)
+    layers = (None, *regularised_at(scale))
     return [
         base.but(seed=s, **_at_scale(row, base))
         for s in (own if seeds is None else seeds)
         for row in rows
+        if row.get("srr_layer") in layers
     ]
 
 
