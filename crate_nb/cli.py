@@ -4,7 +4,7 @@
 
 # %% ../nbs/31_cli.ipynb #b71d5026
 from __future__ import annotations
-import json, os, sys, tempfile, time
+import json, os, shlex, shutil, sys, tempfile, time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,9 +23,9 @@ if TYPE_CHECKING:  # for annotations alone
 
 # %% auto #0
 __all__ = ['DEFAULT_NOTEBOOKS', 'PARTLY', 'MORE_DATA', 'cli', 'main', 'run_notebook', 'dry_run', 'reproduce', 'reproduce_command',
-           'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command', 'report_command',
-           'data_command', 'results_table', 'sweep_command', 'measure_command', 'export_command', 'predict_command',
-           'bench_command']
+           'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command',
+           'report_command', 'data_command', 'results_table', 'sweep_command', 'measure_command', 'export_command',
+           'predict_command', 'bench_command']
 
 # %% ../nbs/31_cli.ipynb #c7a1f0de
 class _Group(click.Group):
@@ -336,6 +336,7 @@ def reproduce(
     from crate_nb.figures import PaperParameters
     from crate_nb.report import write_report, write_reproducibility
 
+    project_root()  # a missing clone ends the command before any work
     place = place or p.place()
     _writable(home() / "figures" / p.scale)
     _writable(home() / "data" / "runs" / p.scale)
@@ -434,6 +435,34 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     report = reproduce(keys, p, partly, force, p.place(workers=workers, deadline=deadline))
     _say_left(keys, p)
     click.echo(f"\nreport: {os.path.relpath(report)}")
+
+# %% ../nbs/31_cli.ipynb #d0050021
+def _carried() -> Path:
+    "The folder of the installed package with what a clone has; a `UserError` in a clone."
+    folder = Path(__file__).parent / "project"
+    if folder.is_dir():
+        return folder
+    raise UserError(
+        f"crate_nb runs from the clone {project_root()} here; work in that, "
+        "or make another with git clone"
+    )
+
+
+@cli.command("copy")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def copy_command(folder):
+    """Notebooks, tables and records, for use without a clone.
+
+    DIR is a new or empty folder. There, every command works as in a clone of the repository.
+    """
+    source = _carried()
+    if folder.is_file() or folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder} is there already; name a new folder")
+    _writable(folder.parent)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
+        shutil.copytree(source, Path(beside) / folder.name)
+        os.replace(Path(beside) / folder.name, folder)
+    click.echo(f"copied: {folder}; go on with: cd {shlex.quote(str(folder))} && crate-nb reproduce")
 
 # %% ../nbs/31_cli.ipynb #1802d904
 def _setting(text: str) -> tuple[str, Any]:
@@ -690,6 +719,7 @@ def claims_command(scale, dataset):
     from crate_nb.claims import verdicts
     from crate_nb.figures import PaperParameters
 
+    project_root()
     p = PaperParameters(scale=scale, dataset=dataset)
     for v in verdicts(p.scale, p.dataset).itertuples():
         click.echo(_verdict_text(v))
@@ -706,6 +736,7 @@ def report_command(scale, dataset):
     from crate_nb.figures import PaperParameters
     from crate_nb.report import write_reproducibility
 
+    project_root()
     p = PaperParameters(scale=scale, dataset=dataset)
     click.echo(f"report: {os.path.relpath(write_reproducibility(p.scale, p.dataset))}")
 
@@ -1000,6 +1031,7 @@ def bench_command(names, device, threads):
     "Run benchmarks and say where their results are."
     from crate_nb.figures import BENCHES, BenchParameters
 
+    notebooks = project_root() / "nbs" / "bench"
     p = BenchParameters(device=device, threads=threads)
     names = [check_choice("benchmark", n, BENCHES) for n in names or BENCHES]
     folder = home() / "figures" / "bench"
@@ -1007,6 +1039,6 @@ def bench_command(names, device, threads):
     with progress_bar(names, unit="benchmark") as bar:
         for name in bar:
             bar.set_postfix_str(name)
-            source = project_root() / "nbs" / "bench" / f"{BENCHES[name]}.ipynb"
+            source = notebooks / f"{BENCHES[name]}.ipynb"
             run_notebook(source, dict(p), folder / "notebooks" / p.engine.device.type)
     click.echo(f"\nresults: {os.path.relpath(folder)}")

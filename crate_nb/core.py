@@ -86,8 +86,8 @@ def project_root() -> Path:
     if root := _clone():
         return root
     raise UserError(
-        "no clone of the crate_nb repository here; "
-        "make a folder with the notebooks, printed tables and records, and work in it: "
+        "no clone of the crate_nb repository here; without one you can train, sweep, measure, "
+        "export and predict; for the paper's notebooks, tables and records: "
         "crate-nb copy DIR && cd DIR"
     )
 
@@ -298,8 +298,8 @@ class _Log(tqdm):
             print(self, file=self.fp, flush=True)
 
     def close(self):
-        "Print the last line."
-        if not self.disable:
+        "Print the last line, if there was anything to count."
+        if self.n and not self.disable:
             self.told = -math.inf
             self.display()
             self.fp = io.StringIO()  # where tqdm ends the line that it would have redrawn

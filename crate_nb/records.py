@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 import numpy as np, pandas as pd, pydantic
-from scipy import stats
 from .core import UserError, home, write_atomic
 from .models import VARIANTS
 from .runs import RunConfig, one_line
@@ -397,6 +396,8 @@ def _allowed(spread: float, freedom: int) -> float:
     "The difference of two seeds that 95 % of all metrics together stay below."
     if not freedom:
         return math.nan
+    from scipy import stats  # takes as long to import as a thousand records take to read
+
     level = 1 - 0.025 / len(COMPARED)
     return stats.t.ppf(level, freedom) * spread * math.sqrt(2)
 

@@ -23,10 +23,9 @@ import pandas as pd, torch, torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
-from tqdm import tqdm
 from . import __version__
 from .core import UserError, check_choice, device_name, generator, git_commit, home, mix
-from .core import pick_device, send, tensor_digest, write_atomic
+from .core import pick_device, progress_bar, send, tensor_digest, write_atomic
 from .rates import pack
 from .checkpoints import load_weights
 from .models import Architecture, Classifier, LayeredModel, VARIANTS
@@ -1049,7 +1048,7 @@ def check_same_images(
 def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
     "A progress bar over steps, with running means of loss and accuracy."
     title = f"{config.variant} {config.id}"
-    with tqdm(total=total, desc=title, unit="step", disable=not show) as bar:
+    with progress_bar(total=total, desc=title, unit="step", disable=not show) as bar:
         mean: dict[str, float] = {}
 
         def report(steps: int, values: dict[str, float]):
