@@ -31,10 +31,12 @@ __all__ = ['DEFAULT_NOTEBOOKS', 'PARTLY', 'MORE_DATA', 'cli', 'main', 'run_noteb
 class _Group(click.Group):
     """Options that take several values: `--only fig1 tab3` is `--only fig1 --only tab3`.
 
-    A word without `=` is no value of `--set`: in `measure --set layernorm=removed ID` it is the id.
+    A word without `=` is no value of `--set` or `--where`: in `measure --set layernorm=removed ID`
+    it is the id.
     """
 
-    several = ("--only", "--seeds", "--set", "--classes")
+    several = ("--only", "--seeds", "--set", "--where", "--classes")
+    pairs = ("--set", "--where")
 
     def resolve_command(self, ctx, args):
         out, option = [], None
@@ -42,7 +44,7 @@ class _Group(click.Group):
             if a.startswith("-"):
                 option = a if a in self.several else None
                 out.append(a)
-            elif option and out[-1] != option and ("=" in a or option != "--set"):
+            elif option and out[-1] != option and ("=" in a or option not in self.pairs):
                 out += [option, a]
             else:
                 out.append(a)
@@ -465,12 +467,12 @@ def copy_command(folder):
     click.echo(f"copied: {folder}; go on with: cd {shlex.quote(str(folder))} && crate-nb reproduce")
 
 # %% ../nbs/31_cli.ipynb #1802d904
-def _setting(text: str) -> tuple[str, Any]:
+def _setting(text: str, option: str = "--set") -> tuple[str, Any]:
     "`key=value`, the value read as JSON where it is JSON, or as Python's None, True or False."
     key, eq, value = text.partition("=")
     if not eq:
-        raise UserError(f"--set {text!r}: write it as name=value, such as --set lr=0.001")
-    words = {"None": None, "True": True, "False": False}  # as the help and Python write them
+        raise UserError(f"{option} {text!r}: write it as name=value, such as {option} lr=0.001")
+    words = {"None": None, "none": None, "True": True, "False": False}  # as Python and grids do
     try:
         return key, words[value] if value in words else json.loads(value)
     except ValueError:
@@ -531,22 +533,62 @@ def runs_group():
     "List, show and check the records of a scale."
 
 # %% ../nbs/31_cli.ipynb #c1100016
+_COLUMNS = ("dataset", "variant", "training", "seed")  # of `runs list`, in the order of its rows
+_NOT_LISTED = {  # fields that `training` shows already, or that say what is recorded of a run
+    *("init", "srr_layer", "epochs"),
+    *("test_size", "test_every", "probe_epochs", "probe_size", "probe_eps"),
+}
+
+
+def _selected(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
+    "The records whose fields have the values that `--where` gives."
+    for text in conditions:
+        name, value = _setting(text, "--where")
+        column = rows[check_choice("field of --where", name, rows.columns)]
+        rows = rows[column.isna() if value is None else column == value]
+    return rows
+
+
+def _differing(rows: pd.DataFrame) -> list[str]:
+    "The fields of the configuration in which records differ, apart from what is always listed."
+    from crate_nb.runs import RunConfig
+
+    fields = [k for k in RunConfig.model_fields if k in rows and k not in {*_COLUMNS, *_NOT_LISTED}]
+    return [k for k in fields if rows[k].astype(str).nunique() > 1]
+
+
+def _run_list(rows: pd.DataFrame) -> str:
+    "A line for each record; columns that are the same in all are told in one line below."
+    shared = [k for k in _COLUMNS if len(rows) > 1 and rows[k].astype(str).nunique() == 1]
+    first = [k for k in _COLUMNS if k not in shared]
+    last = ["epochs", "test_accuracy", "seconds", "utc"]
+    # a task may have no accuracy
+    table = rows[[k for k in ["id", *first, *_differing(rows), *last] if k in rows]]
+    table = table.sort_values([*first, "utc"]).round({"test_accuracy": 2})
+    table["utc"] = table.utc.str[:16].str.replace("T", " ")
+    same = "".join(f"; {k} {rows[k].iloc[0]}" for k in shared)
+    return f"{table.to_string(index=False)}\n{len(rows)} records{same}"
+
+
 @runs_group.command("list")
 @_scale
-def runs_list(scale):
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Records with these values alone, such as variant=crate seed=0.",
+)
+def runs_list(scale, conditions):
     "One line per record."
     from crate_nb.runs import SCALES
     from crate_nb.records import Store
 
     check_choice("scale", scale, SCALES)
     rows = Store(scale).frame()
-    if not len(rows):
-        return click.echo(f"no records of scale {scale}")
-    order = ["dataset", "variant", "training", "seed"]
-    columns = ["id", *order, "epochs", "test_accuracy", "seconds", "utc"]
-    there = [column for column in columns if column in rows]  # a task may have no accuracy
-    table = rows[there].round({"test_accuracy": 2}).sort_values(order)
-    click.echo(table.to_string(index=False))
+    if len(rows):
+        rows = _selected(rows, conditions)
+    click.echo(_run_list(rows) if len(rows) else f"no records of scale {scale}")
 
 # %% ../nbs/31_cli.ipynb #c1100019
 def _record(id: str, scale: str) -> Record:
