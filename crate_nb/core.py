@@ -4,12 +4,12 @@
 
 # %% ../nbs/00_core.ipynb #b21dc5b4
 from __future__ import annotations
-import hashlib, importlib, io, math, os, statistics, subprocess, sys, tempfile, time
+import hashlib, importlib, io, math, os, reprlib, statistics, subprocess, sys, tempfile, time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 # OpenMP threads that wait should sleep, not spin: on a busy machine, spinning made small float64
 # products some fifty times slower. The setting has an effect only before torch is loaded.
@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # for annotations alone
     import torch
 
 # %% auto #0
-__all__ = ['UserError', 'check_choice', 'registered', 'resolve', 'project_root', 'home', 'temporary_home', 'write_atomic',
-           'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name', 'git_commit',
-           'progress_bar', 'side_by_side', 'product_rate']
+__all__ = ['UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home', 'temporary_home',
+           'write_atomic', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
+           'git_commit', 'progress_bar', 'side_by_side', 'product_rate']
 
 # %% ../nbs/00_core.ipynb #467f1bb1
 class UserError(ValueError):
@@ -31,6 +31,10 @@ class UserError(ValueError):
 
     def __init__(self, message: str):  # what is wrong, what is allowed, what to do
         super().__init__(" ".join(str(message).split()))
+
+    def _render_traceback_(self) -> list[str]:
+        "What IPython shows instead of a traceback: the reader's mistake is not in our code."
+        return [f"UserError: {self}"]
 
 # %% ../nbs/00_core.ipynb #0d8aef43
 def check_choice(
@@ -43,6 +47,20 @@ def check_choice(
     if value in allowed:
         return value
     raise UserError(f"unknown {name} {value!r}; allowed: {', '.join(map(str, allowed))}")
+
+# %% ../nbs/00_core.ipynb #d0050051
+_T = TypeVar("_T")
+
+
+def check_kind(
+    value: object,  # what a caller gave
+    kind: type[_T],  # what it must be
+    how: str,  # how to get such a thing
+) -> _T:  # the value
+    "Return `value` if it is a `kind`, else raise a `UserError` that says how to get one."
+    if isinstance(value, kind):
+        return value
+    raise UserError(f"{reprlib.repr(value)} is no {kind.__name__}; {how}")
 
 # %% ../nbs/00_core.ipynb #5ca1ab05
 @contextmanager
