@@ -17,7 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 import numpy as np, torch
 from torch import Tensor
-from .core import UserError, generator, home, tensor_digest, write_atomic
+from .core import UserError, generator, home, progress_bar, tensor_digest
+from .core import write_atomic
 
 # %% ../nbs/14_data.ipynb #ba0b92cc
 @dataclass(frozen=True)
@@ -142,8 +143,10 @@ def _download(url: str, checksum: str | None, file: str, target: Path) -> Path:
         warnings.filterwarnings("ignore", message="IProgress not found")
         import pooch
     pooch.get_logger().setLevel("ERROR")
-    downloader = pooch.HTTPDownloader(progressbar=True, timeout=30)
-    return Path(pooch.retrieve(url, checksum, file, target, downloader=downloader))
+    # A mirror that does not answer shows no bar.
+    with progress_bar(unit="B", unit_scale=True, delay=0.5) as bar:
+        downloader = pooch.HTTPDownloader(progressbar=bar, timeout=30)
+        return Path(pooch.retrieve(url, checksum, file, target, downloader=downloader))
 
 # %% ../nbs/14_data.ipynb #da7a5007
 def find_archive(

@@ -21,14 +21,14 @@ from typing import Any, Literal
 import pandas as pd, pydantic, torch, torch.nn.functional as F
 from scipy import optimize
 from torch import Tensor, nn
-from .core import UserError, check_choice, generator, git_commit, pick_device
+from .core import UserError, check_choice, check_kind, generator, git_commit, pick_device
 from .rates import RateUndefined
 from .models import Classifier, VARIANTS, model_paths
 from .srr import SPARSITY, TERMS, layerwise_srr, srr_terms
 from .data import normalise
 from .augment import resize
 from .runs import Positive, RunConfig, Strict
-from .records import Record
+from .records import Record, check_record
 from .engine import Place, as_place, cpu_threads
 from .training import Paused, check_same_images, data_for, find_start, start_model, train
 from .training import trained_model
@@ -694,16 +694,16 @@ def subject_of(
     **options,  # fields of `Place`, such as `device="cpu"`
 ) -> Subject:
     "The trained model of a record, to be measured; a `UserError` if weights or images are missing."
-    config, place = record.config, as_place(place, **options)
+    config, place = check_record(record).config, as_place(place, **options)
     check_classifies(config)
+    model = trained_model(record, place)  # weights that are missing are told before a download
     images, device = data_for(config, place.data), pick_device(place.device)
     check_same_images(place.store(config), images, config)
-    model = trained_model(record, place).to(device)
     start = find_start(config, place.init)
     initial = start_model(config, images.channels, images.classes, start).to(device)
     x, y = images.x_train.to(device), images.y_train.to(device)
     test = images.x_test.to(device), images.y_test.to(device)
-    return Subject(model, initial, x, y, settings, test)
+    return Subject(model.to(device), initial, x, y, settings, test)
 
 # %% ../nbs/22_measures.ipynb #14ea0033
 def _comparable(settings: dict[str, Any]) -> dict[str, Any]:
@@ -743,7 +743,7 @@ def measure(
 ) -> Record:  # stored if the settings are those of the study
     "The record with its measures, computed from the weights; a `UserError` as for `subject_of`."
     start, place = time.monotonic(), as_place(place, **options)
-    store = place.store(record.config)
+    store = place.store(check_record(record).config)
     with store.lock(record.id), cpu_threads(place.threads):
         found = measures_of(subject_of(record, place, settings))
     seconds = time.monotonic() - start
@@ -763,7 +763,7 @@ def train_and_measure(
 ) -> Record:
     "The record of `config` with its measures; `Paused` if the time is up before it is measured."
     place = as_place(place, **options)
-    check_classifies(config)
+    check_classifies(check_kind(config, RunConfig, "make one with scale_config(scale)"))
     record = train(config, place, force, report)
     if settings == MeasureSettings() and is_measured(record):
         return record
@@ -790,7 +790,7 @@ def compare_measures(
     again: Record,  # its run, measured again
 ) -> pd.DataFrame:  # measure, record, again, difference (relative), agrees
     "The measures of two records of one run: a row for each that the first has and this code knows."
-    then, now = (r.measures.get("values", {}) for r in (record, again))
+    then, now = (check_record(r).measures.get("values", {}) for r in (record, again))
     rows = [
         dict(measure=name, record=then[name], again=now.get(name))
         for name in then

@@ -22,7 +22,7 @@ from .weights import TrainedWeights, pack_weights, read_weights
 from .weights import round_to_half, weights_digest
 from .data import CLASSES, STATISTICS, read_image
 from .augment import resize
-from .records import Record, unpack_hits
+from .records import Record, check_record, unpack_hits
 from .engine import Place, as_place
 from .training import trained_model
 
@@ -88,7 +88,7 @@ class About:
 
 # %% ../nbs/29_pretrained.ipynb #b2d0000c
 def _check_classifier(record: Record):
-    task = VARIANTS[record.config.variant].task
+    task = VARIANTS[check_record(record).config.variant].task
     if task != "classification":
         raise UserError(
             f"run {record.id} learned {task}, not classes; choose a run of a classifier, "
@@ -329,7 +329,7 @@ def export(
     A `UserError` if the weights are absent or the folder holds something else; nothing is written.
     """
     folder = Path(folder).expanduser().resolve()
-    _check_free(folder, record.id)
+    _check_free(folder, check_record(record).id)
     model = from_record(record, as_place(place), classes)
     about: About = model.about
     trained_digest = weights_digest(model.state_dict())

@@ -6,7 +6,7 @@
 __all__ = ['MARKS', 'COMMITTED', 'tally', 'spent', 'write_report', 'write_reproducibility']
 
 # %% ../nbs/28_report.ipynb #19fa0004
-import base64, inspect, io, json, re
+import base64, inspect, io, re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -211,7 +211,7 @@ def _with_picture(about: dict, folder: Path) -> dict:
     return about | dict(png=base64.b64encode(png).decode(), width=width)
 
 
-def _shown(folder: Path, keys: Collection[str]) -> dict[str, list[dict]]:
+def _with_pictures(folder: Path, keys: Collection[str]) -> dict[str, list[dict]]:
     "What a scale's notebooks saved of some results, with the pictures."
     found = saved_results(folder, keys)
     return {key: [_with_picture(about, folder) for about in saved] for key, saved in found.items()}
@@ -220,12 +220,12 @@ def _shown(folder: Path, keys: Collection[str]) -> dict[str, list[dict]]:
 def _committed(drawn: Iterable[str]) -> dict[str, list[dict]]:
     "What the repository holds of results beyond the paper that a scale did not draw."
     beyond = {*GROUPS["family"], *GROUPS["theory"]} - set(drawn)
-    return _shown(project_root() / "figures" / COMMITTED, beyond)
+    return _with_pictures(project_root() / "figures" / COMMITTED, beyond)
 
 
 def _sections(scale: str) -> list[dict]:
     "The page's sections, one for each result of which something is saved."
-    here = _shown(home() / "figures" / scale, RESULTS)
+    here = _with_pictures(home() / "figures" / scale, RESULTS)
     there = _committed(here) if scale != COMMITTED else {}
     return [
         dict(

@@ -95,6 +95,11 @@ def _check_probe(model: nn.Module, loader: Iterable):
             f"a {type(model).__name__} can't be probed; it needs tokens(x), which gives "
             "Z^0 (B, N, d), and layers, each with its subspaces as `u` (K, d, p) or None"
         )
+    if without := [l for l, layer in enumerate(model.layers, 1) if not hasattr(layer, "u")]:
+        raise UserError(
+            f"layer {without[0]} of this {type(model).__name__} has no `u`; give each layer its "
+            "subspaces as `u` (K, d, p), or None, for which SRR is not defined"
+        )
     if isinstance(loader, Tensor):
         raise UserError(
             "layer-wise SRR reads batches one by one; of one batch x (B, C, H, W) give [x]"

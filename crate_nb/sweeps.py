@@ -18,8 +18,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
-from tqdm import tqdm
-from .core import UserError, check_choice, generator, home, pick_device, write_atomic
+from .core import UserError, check_choice, generator, home, pick_device
+from .core import progress_bar, write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, Strict
@@ -353,7 +353,7 @@ def run_all(
     total, title = sum(call[-1] for call in calls.values()), f"{len(calls)} runs"
     with (
         multiprocessing.get_context("spawn").Manager() as manager,
-        tqdm(total=total, unit="step", desc=title, disable=not place.progress) as bar,
+        progress_bar(total=total, unit="step", desc=title, disable=not place.progress) as bar,
     ):
         ended = _run_batches(calls, devices, manager, bar, kills)
     return {id: why for id, why in ended.items() if why}
@@ -553,7 +553,7 @@ def _patient_status(
     return sweep_status(configs, place, measured)
 
 
-def _show(bar: tqdm, status: pd.DataFrame):
+def _show(bar, status: pd.DataFrame):
     "Move a bar over runs to what a status says."
     counts = status.state.value_counts()
     bar.n = int(counts.get("done", 0))
@@ -571,7 +571,7 @@ def wait_for(
 
     A `UserError` if SLURM gives no answer six times in a row.
     """
-    with tqdm(total=len(configs), unit="run", disable=not progress) as bar:
+    with progress_bar(total=len(configs), unit="run", disable=not progress) as bar:
         while True:
             status = _patient_status(configs, place, measured, every)
             _show(bar, status)

@@ -23,10 +23,9 @@ import pandas as pd, torch, torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
-from tqdm import tqdm
 from . import __version__
-from .core import UserError, check_choice, device_name, generator, git_commit, home, mix
-from .core import pick_device, send, tensor_digest, write_atomic
+from .core import UserError, check_choice, check_kind, device_name, generator, git_commit
+from .core import home, mix, pick_device, progress_bar, send, tensor_digest, write_atomic
 from .rates import pack
 from .checkpoints import load_weights
 from .models import Architecture, Classifier, LayeredModel, VARIANTS
@@ -40,7 +39,7 @@ from .srr import layer_srr, layerwise_srr, pick_layer
 from .data import ImageData, NAMES, dataset_name, load_data, normalise
 from .augment import Draws, apply_draws, draw, resize
 from .runs import RunConfig
-from .records import Record, Store, pack_hits
+from .records import Record, Store, check_record, pack_hits
 from .engine import Engine, NotCaptured, Place, Replayed, as_place, can_compile, compile_for
 from .engine import cpu_threads, cuda_graphs, is_long, own_stream, pick_engine
 
@@ -1049,7 +1048,7 @@ def check_same_images(
 def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
     "A progress bar over steps, with running means of loss and accuracy."
     title = f"{config.variant} {config.id}"
-    with tqdm(total=total, desc=title, unit="step", disable=not show) as bar:
+    with progress_bar(total=total, desc=title, unit="step", disable=not show) as bar:
         mean: dict[str, float] = {}
 
         def report(steps: int, values: dict[str, float]):
@@ -1160,6 +1159,7 @@ def train(
     **options,  # fields of `Place`, such as `device="cpu"` or `progress=False`
 ) -> Record:
     "The record of `config`: the stored one, or a new one by training, resumed if it was begun."
+    check_kind(config, RunConfig, "make one with scale_config(scale)")
     place = as_place(place, **options)
     store = place.store(config)
     pick_device(place.device)  # a mistake is told even where there is a record
@@ -1191,7 +1191,8 @@ def _load_trained(path: Path, record: Record) -> dict[str, Tensor]:
     if not path.is_file():
         raise UserError(
             f"the weights of run {record.id} are not on this machine (records travel without "
-            f"them); to train it here again, delete the record's folder and repeat the command"
+            "them); set CRATE_NB_HOME to a folder of yours and train the run there: "
+            "train(record.config, scale)"
         )
     try:
         return load_file(path)
@@ -1207,6 +1208,7 @@ def trained_model(
     place: Place | str | None = None,  # where it was trained, or its scale
 ) -> LayeredModel:  # in evaluation mode
     "The model of a record with its trained weights, on the CPU; a `UserError` if they are absent."
+    record = check_record(record)
     state = _load_trained(as_place(place).store(record.config).weights(record.id), record)
     made = record.provenance
     if "classes" not in made:

@@ -12,9 +12,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
-from tqdm.auto import tqdm
 from . import __version__
-from .core import UserError, device_name, git_commit, home, write_atomic
+from .core import UserError, device_name, git_commit, home, progress_bar
+from .core import write_atomic
 from .runs import Identified, one_line
 
 # %% ../nbs/19_trials.ipynb #0f920006
@@ -181,7 +181,7 @@ def run_trials(
     kept = Trials(experiment, scale, root)
     found = [kept.get(trial) for trial in trials]
     missing = sum(outcome is None for outcome in found)
-    with tqdm(total=missing, desc=experiment, disable=not missing) as bar:
+    with progress_bar(total=missing, desc=experiment, disable=not missing) as bar:
         for i, trial in enumerate(trials):
             if found[i] is None:
                 start = time.perf_counter()
