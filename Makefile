@@ -2,6 +2,7 @@
 PYTHON ?= python3
 SCALE  ?= quick
 BIN := .venv/bin
+SHELL := bash
 
 .PHONY: help install reproduce test docs readme refresh lab hooks clean
 help: ## this list
@@ -31,8 +32,9 @@ refresh: .venv/dev ## export the modules and save fresh outputs in all notebooks
 	$(BIN)/python .ci/refresh.py; status=$$?; $(BIN)/nbdev_clean; exit $$status
 	$(MAKE) readme
 
+ROOT = $(if $(filter 0,$(shell id -u)),--allow-root) # in a container, the only user is often root
 lab: .venv/dev hooks ## JupyterLab with the project's kernel
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab --notebook-dir nbs
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab --notebook-dir nbs $(ROOT)
 
 hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them cell by cell
 	git config --local include.path ../.gitconfig
@@ -40,16 +42,24 @@ hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them 
 clean: ## remove what can be made again: the environment, downloads, quick results
 	rm -rf .venv _docs build jupyter_execute dist *.egg-info data/downloads data/cache data/runs/quick data/runs/smoke data/weights/quick data/weights/smoke data/trials/quick data/trials/smoke figures/quick figures/smoke
 
+# pip is silent, or prints hundreds of lines. Of these, one for each large package is shown.
+PIP = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e
+SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0-9.]+ [MG]B\)).*/  \3 \4/p' \
+  -e 's/^Installing collected packages.*/  installing; this takes the longest/p'
+
 .venv/run: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else f"Python 3.11 to 3.13 is needed, this is {v[0]}.{v[1]}; name another with: make PYTHON=python3.12 ...")'
-	test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { rm -rf .venv; echo 'no virtual environment could be made; on Debian: apt-get install python3-venv' >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
-	touch $@
+	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { rm -rf .venv; echo 'no virtual environment could be made; on Debian: apt-get install python3-venv' >&2; exit 1; }
+	@echo 'installing crate_nb and what it needs, PyTorch above all: one to five minutes'
+	@set -o pipefail; $(PIP) . $(SHOW)
+	@touch $@
 
 .venv/dev: .venv/run
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@echo 'installing what tests and JupyterLab need: half a minute'
+	@set -o pipefail; $(PIP) '.[dev]' $(SHOW)
 	touch $@
 
 .venv/docs: .venv/run
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	@echo 'installing what the book needs: half a minute'
+	@set -o pipefail; $(PIP) '.[docs]' $(SHOW)
 	touch $@
