@@ -4,14 +4,14 @@
 
 # %% auto #0
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'registered', 'resolve', 'project_root', 'home', 'temporary_home',
-           'write_atomic', 'reading', 'read_file', 'parse_json', 'told_digest', 'sealed', 'unsealed', 'tensor_digest',
-           'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name', 'git_commit', 'side_by_side',
-           'product_rate']
+           'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed', 'unsealed',
+           'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name', 'git_commit',
+           'side_by_side', 'product_rate']
 
 # %% ../nbs/00_core.ipynb #b21dc5b4
-import hashlib, importlib, json, os, statistics, subprocess, tempfile, time
+import hashlib, importlib, json, os, re, statistics, subprocess, tempfile, time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -160,6 +160,19 @@ def reading(
         why = getattr(e, "strerror", None) or str(e).partition("\n")[0] or type(e).__name__
         raise UserError(f"{failure} ({why}); {remedy}") from e
 
+# %% ../nbs/00_core.ipynb #c0ffee41
+def as_path(
+    text: str | Path,  # as a user gives it; a leading ~ is the user's home
+) -> Path:  # there or not
+    "The path that a text means; a `UserError` if it is none."
+    if text == "":
+        raise UserError("an empty path; give the path of a file or folder (. is this folder)")
+    with reading(f"{str(text)!r} is no path", "give the path of a file or folder"):
+        path = Path(text).expanduser()
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            os.stat(path)
+    return path
+
 # %% ../nbs/00_core.ipynb #c0ffee34
 SMALL_FILE = 8 * 2**20  # bytes; no record, table or list of settings is larger
 
@@ -182,19 +195,28 @@ def read_file(
     return content
 
 # %% ../nbs/00_core.ipynb #c0ffee37
+_HUGE = re.compile(r"[eE]\+?\d{3}|\d{300}")  # in a number that may be too large
+
+
 def _plain_json(told: object) -> str:
     "An object as JSON, always in the same form; a `ValueError` if a number is not finite."
     return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _refuse(constant: str):
+    raise ValueError(f"it holds {constant}, which is no finite number")
 
 
 def parse_json(
     content: str | bytes,  # of a whole file, as UTF-8
 ) -> dict[str, Any]:  # its numbers are finite
     "The object in a JSON text; a `ValueError` or a `RecursionError` if it is none."
-    told = json.loads(content.decode() if isinstance(content, bytes) else content)
+    text = content.decode() if isinstance(content, bytes) else content
+    told = json.loads(text, parse_constant=_refuse)
     if not isinstance(told, dict):
         raise ValueError(f"it is no object, but a {type(told).__name__}")
-    _plain_json(told)
+    if _HUGE.search(text):
+        _plain_json(told)
     return told
 
 # %% ../nbs/00_core.ipynb #c0ffee3a

@@ -139,8 +139,9 @@ def _whole_parts(record: Record):
     for table in (record.probe, srr):
         if len({len(column) for column in table.values()}) > 1:
             raise UserError("the columns of its probe or of SRR are of unequal length")
-    if record.probe:
-        record.probe_frame()
+    places = [place for name in ("epoch", "layer") for place in record.probe.get(name, [0.5])]
+    if record.probe and not all(place is not None and place == int(place) for place in places):
+        raise UserError("its probe does not say which epoch and layer its numbers are of")
 
 
 def _check_whole(record: Record, path: Path):
