@@ -16,13 +16,13 @@ from tqdm.auto import tqdm
 from . import __version__
 from .core import UserError, device_name, git_commit, home, parse_json, read_file
 from .core import reading, sealed, unsealed, write_atomic
-from .runs import Identified, one_line
+from .runs import Identified, Seed, one_line
 
 # %% ../nbs/19_trials.ipynb #0f920006
 class Trial(Identified):
     "What one trial of an experiment tries; subclasses add the fields of their experiment."
 
-    seed: pydantic.NonNegativeInt = 0  # of all draws of the trial
+    seed: Seed = 0  # of all draws of the trial
 
 # %% ../nbs/19_trials.ipynb #0f92000a
 class Outcome(pydantic.BaseModel):
