@@ -17,7 +17,15 @@ from typing import Any
 import click, pandas as pd
 from tqdm import tqdm
 from . import __version__
-from .core import UserError, check_choice, home, pick_device, project_root, write_atomic
+from crate_nb.core import (
+    UserError,
+    as_path,
+    check_choice,
+    home,
+    pick_device,
+    project_root,
+    write_atomic,
+)
 from .data import ARCHIVES, NAMES, find_archive, load_data
 from .runs import EXPERIMENTS, RunConfig, SCALES, scale_config
 from .records import Record, Store, compare_runs, read_record, training_name
@@ -315,7 +323,7 @@ def reproduce(
 def _seconds(text: str) -> float:
     "The seconds of 90s, 9m or 2h."
     number, unit = text[:-1], {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
-    if unit and number.replace(".", "", 1).isdigit():
+    if unit and number.replace(".", "", 1).isdecimal():
         return float(number) * unit
     raise UserError(f"--budget {text!r}: give a time such as 90s, 9m or 2h")
 
@@ -403,7 +411,7 @@ def _setting(text: str) -> tuple[str, Any]:
     words = {"None": None, "True": True, "False": False}  # as the help and Python write them
     try:
         return key, words[value] if value in words else json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return key, value
 
 
@@ -860,7 +868,7 @@ def export_command(id, folder, scale, classes, half):
 # %% ../nbs/31_cli.ipynb #c3e00004
 def _model(name: str, scale: str):
     "An exported model, or that of the record whose id starts with `name`."
-    if Path(name).expanduser().exists():
+    if as_path(name).exists():
         return from_pretrained(name)
     if name and set(name) <= set("0123456789abcdef"):
         return from_record(_record(name, scale), scale)

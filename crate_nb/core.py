@@ -283,7 +283,7 @@ def _check_gpu(name: str, index: str) -> None:
             f"device {name!r} asked for, but torch {torch.__version__} sees no CUDA GPU; "
             "use --device cpu or auto"
         )
-    if name != "cuda" and not (index.isdigit() and int(index) < count):
+    if name != "cuda" and not (index.isdecimal() and float(index) < count):
         raise UserError(f"unknown device {name!r}; allowed: cpu, cuda:0 to cuda:{count - 1}")
 
 

@@ -6,7 +6,7 @@
 __all__ = ['MARKS', 'COMMITTED', 'tally', 'spent', 'write_report', 'write_reproducibility']
 
 # %% ../nbs/28_report.ipynb #19fa0004
-import base64, inspect, io, json, re
+import base64, inspect, io, logging, re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 from . import __version__
-from .core import home, project_root, write_atomic
+from .core import UserError, home, project_root, read_file, reading, write_atomic
 from .pitfalls import toy_trajectory
 from .models import VARIANTS
 from .runs import CORRELATION, ORIGINS, RunConfig, scale_config
@@ -23,7 +23,8 @@ from .measures import MeasureSettings
 from .sweeps import dataset_label, duration, plan
 from .claims import Claim, CLAIMS, Evidence, SUBSPACE, TABLES, TOKENS, TOY_SEEDS, TOY_STEPS
 from .claims import VERDICTS, main_rows, printed_audit, summary, tested, verdicts
-from .figures import GROUPS, RESULTS, TITLES, claims_of, markdown_table, result_of, stem
+from .figures import GROUPS, RESULTS, Saved, TITLES, claims_of, markdown_table, read_saved
+from .figures import result_of, stem
 
 # %% ../nbs/28_report.ipynb #19fa0007
 MARKS = {  # verdict -> its mark, for readers who skim
@@ -201,23 +202,27 @@ _TABLE = """
 COMMITTED = "small"  # the scale whose results beyond the paper every report shows
 
 
-def _with_picture(about: dict, folder: Path) -> dict:
-    "A saved figure with its picture as text, and the width at which the page shows it."
-    png = (folder / f"{about['name']}.png").read_bytes()
-    width = round(Image.open(io.BytesIO(png)).width * 0.55)
-    return about | dict(png=base64.b64encode(png).decode(), width=width)
+def _shown(about: Saved, folder: Path) -> dict:
+    "A saved result; a figure with its picture as text, and its width on the page."
+    if about.kind == "table":
+        return about.model_dump()
+    path = folder / f"{about.name}.png"
+    png = read_file(path, "picture", limit=2**25)
+    with reading(f"{path} is no picture", "draw it again"):
+        width = round(Image.open(io.BytesIO(png), formats=["PNG"]).width * 0.55)
+    return about.model_dump() | dict(png=base64.b64encode(png).decode(), width=width)
 
 
 def _saved_results(folder: Path, keys: Collection[str]) -> dict[str, list[dict]]:
     "What a scale's notebooks saved of some results: key -> figures and tables, in their order."
     found: dict[str, list[dict]] = {}
     for path in folder.glob("*.json"):
-        about = json.loads(path.read_text())
-        if about["notebook"] not in keys:
-            continue
-        if about["kind"] == "figure":
-            about = _with_picture(about, folder)
-        found.setdefault(about["notebook"], []).append(about)
+        try:
+            about = read_saved(path)
+            if about.notebook in keys:
+                found.setdefault(about.notebook, []).append(_shown(about, folder))
+        except UserError as e:  # the rest of the page is worth more than none of it
+            logging.getLogger("crate_nb").warning("left out of the report: %s", e)
     return {k: sorted(v, key=lambda r: (r["index"], r["name"])) for k, v in found.items()}
 
 
