@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
-from .core import UserError, check_choice, home, pick_device, progress_bar, project_root
-from .core import write_atomic
+from .core import UserError, as_path, check_choice, home, pick_device, progress_bar
+from .core import project_root, write_atomic
 
 if TYPE_CHECKING:  # for annotations alone
     import pandas as pd
@@ -223,8 +223,8 @@ def _say_saved(key: str, folder: Path):
     from crate_nb.figures import saved_results
 
     saved = saved_results(folder, [key]).get(key, [])
-    figures = [f"{about['name']}.png" for about in saved if about["kind"] == "figure"]
-    names = figures or [f"{about['name']}.md" for about in saved]
+    figures = [f"{about.name}.png" for about in saved if about.kind == "figure"]
+    names = figures or [f"{about.name}.md" for about in saved]
     if names:
         click.echo(f"{key}: {os.path.relpath(folder)}/ {' '.join(names)}")
 
@@ -314,7 +314,7 @@ def reproduce(
 def _seconds(text: str) -> float:
     "The seconds of 90s, 9m or 2h."
     number, unit = text[:-1], {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
-    if unit and number.replace(".", "", 1).isdigit():
+    if unit and number.replace(".", "", 1).isdecimal():
         return float(number) * unit
     raise UserError(f"--budget {text!r}: give a time such as 90s, 9m or 2h")
 
@@ -443,7 +443,7 @@ def _setting(text: str, option: str = "--set") -> tuple[str, Any]:
     words = {"None": None, "none": None, "True": True, "False": False}  # as Python and grids do
     try:
         return key, words[value] if value in words else json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return key, value
 
 
@@ -999,7 +999,7 @@ def _model(name: str, scale: str):
     "An exported model, or that of the record whose id starts with `name`."
     from crate_nb.pretrained import from_pretrained, from_record
 
-    if Path(name).expanduser().exists():
+    if as_path(name).exists():
         return from_pretrained(name)
     if name and set(name) <= set("0123456789abcdef"):
         return from_record(_record(name, scale), scale)

@@ -4,9 +4,10 @@
 
 # %% ../nbs/00_core.ipynb #b21dc5b4
 from __future__ import annotations
-import hashlib, importlib, io, math, os, reprlib, statistics, subprocess, sys, tempfile, time
+import hashlib, importlib, io, json, math, os, re, reprlib, statistics, subprocess, sys, tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,16 +22,29 @@ if TYPE_CHECKING:  # for annotations alone
     import torch
 
 # %% auto #0
-__all__ = ['UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home', 'temporary_home',
-           'write_atomic', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
+__all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
+           'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed',
+           'unsealed', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
            'git_commit', 'progress_bar', 'side_by_side', 'product_rate']
 
 # %% ../nbs/00_core.ipynb #467f1bb1
+_LONGEST = 1500  # characters of a message
+
+
+def _on_one_line(message: str) -> str:
+    "A text without line breaks; the middle of a long one is left out."
+    line = " ".join(str(message).split())
+    half = _LONGEST // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]} ... {line[-half:]}"
+
+
 class UserError(ValueError):
     "A mistake that the user can correct; the message is one line that says how."
 
     def __init__(self, message: str):  # what is wrong, what is allowed, what to do
-        super().__init__(" ".join(str(message).split()))
+        # What a file holds may get into a message: neither control characters nor a megabyte.
+        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in _on_one_line(message))
+        super().__init__(line)
 
     def _render_traceback_(self) -> list[str]:
         "What IPython shows instead of a traceback: the reader's mistake is not in our code."
@@ -184,6 +198,108 @@ def write_atomic(
         ) from e
     return path
 
+# %% ../nbs/00_core.ipynb #c0ffee31
+@contextmanager
+def reading(
+    failure: str,  # what can't be done, such as `record data/... is damaged`
+    remedy: str,  # what to do about it
+) -> Iterator[None]:
+    "Within a `with` block, whatever fails becomes a `UserError`: `failure (why); remedy`."
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as e:
+        why = getattr(e, "strerror", None) or str(e).partition("\n")[0] or type(e).__name__
+        raise UserError(f"{failure} ({why}); {remedy}") from e
+
+# %% ../nbs/00_core.ipynb #c0ffee41
+def as_path(
+    text: str | Path,  # as a user gives it; a leading ~ is the user's home
+) -> Path:  # there or not
+    "The path that a text means; a `UserError` if it is none."
+    if text == "":
+        raise UserError("an empty path; give the path of a file or folder (. is this folder)")
+    with reading(f"{str(text)!r} is no path", "give the path of a file or folder"):
+        path = Path(text).expanduser()
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            os.stat(path)
+    return path
+
+# %% ../nbs/00_core.ipynb #c0ffee34
+SMALL_FILE = 8 * 2**20  # bytes; no record, table or list of settings is larger
+
+
+def read_file(
+    path: str | Path,  # a file; links are followed
+    what: str = "",  # what it should hold, in the user's words
+    limit: int = SMALL_FILE,  # bytes, at most
+) -> bytes:
+    "The content of a file; a `UserError` if there is none, or more than `limit` bytes."
+    what = f"can't read {what} {path}"
+    path = Path(path)
+    with reading(what, "check its name and whether it may be read"):
+        if path.exists() and not path.is_file():
+            raise UserError(f"{what}: {'it is a folder' if path.is_dir() else 'it is no file'}")
+        with path.open("rb") as f:
+            content = f.read(limit + 1)
+    if len(content) > limit:
+        raise UserError(f"{what}: it has more than {limit:,} bytes; it is no such file")
+    return content
+
+# %% ../nbs/00_core.ipynb #c0ffee37
+_HUGE = re.compile(r"[eE]\+?\d{3}|\d{300}")  # in a number that may be too large
+
+
+def _plain_json(told: object) -> str:
+    "An object as JSON, always in the same form; a `ValueError` if a number is not finite."
+    return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _refuse(constant: str):
+    raise ValueError(f"it holds {constant}, which is no finite number")
+
+
+def parse_json(
+    content: str | bytes,  # of a whole file, as UTF-8
+) -> dict[str, Any]:  # its numbers are finite
+    "The object in a JSON text; a `ValueError` or a `RecursionError` if it is none."
+    text = content.decode() if isinstance(content, bytes) else content
+    told = json.loads(text, parse_constant=_refuse)
+    if not isinstance(told, dict):
+        raise ValueError(f"it is no object, but a {type(told).__name__}")
+    if _HUGE.search(text):
+        _plain_json(told)
+    return told
+
+# %% ../nbs/00_core.ipynb #c0ffee3a
+def told_digest(
+    told: Mapping[str, Any],  # what a file says, as JSON knows it
+) -> str:  # 16 hex digits
+    "The digest of what a file says, however it is laid out; a `ValueError` for infinite numbers."
+    return hashlib.sha256(_plain_json(told).encode()).hexdigest()[:16]
+
+
+def sealed(
+    told: Mapping[str, Any],  # with a table `provenance`
+) -> dict[str, Any]:  # the same with a `digest` in the table
+    "What a file says, together with the digest by which `unsealed` notices damage."
+    return {**told, "provenance": {**told["provenance"], "digest": told_digest(told)}}
+
+
+def unsealed(
+    told: dict[str, Any],  # as `sealed` gave it, or of an older file without a digest
+) -> dict[str, Any]:  # without the digest
+    "What a file says; a `ValueError` if it is not what was written."
+    provenance = told.get("provenance")
+    if not isinstance(provenance, dict) or "digest" not in provenance:
+        return told
+    kept = {name: value for name, value in provenance.items() if name != "digest"}
+    plain = told | {"provenance": kept}
+    if provenance["digest"] != told_digest(plain):
+        raise ValueError("what it says is not what was written")
+    return plain
+
 # %% ../nbs/00_core.ipynb #c0ffee11
 def tensor_digest(
     *tensors: torch.Tensor,  # of any shapes, on any device; their order counts
@@ -224,7 +340,7 @@ def _check_gpu(name: str, index: str) -> None:
             f"device {name!r} asked for, but torch {torch.__version__} sees no CUDA GPU; "
             "use --device cpu or auto"
         )
-    if name != "cuda" and not (index.isdigit() and int(index) < count):
+    if name != "cuda" and not (index.isdecimal() and float(index) < count):
         raise UserError(f"unknown device {name!r}; allowed: cpu, cuda:0 to cuda:{count - 1}")
 
 

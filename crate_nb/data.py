@@ -9,16 +9,18 @@ __all__ = ['ARCHIVES', 'CLASSES', 'TREES', 'NAMES', 'STATISTICS', 'ImageData', '
            'normalise', 'dataset_sizes', 'dataset_shape']
 
 # %% ../nbs/14_data.ipynb #ce1e8ed7
-import hashlib, io, itertools, os, random, re, tarfile, warnings, zlib
+import gzip, hashlib, io, itertools, os, random, re, tarfile, warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 import numpy as np, torch
 from torch import Tensor
-from .core import UserError, generator, home, progress_bar, tensor_digest
-from .core import write_atomic
+from .core import UserError, as_path, generator, home, progress_bar, read_file, reading
+from .core import tensor_digest, write_atomic
+from .checkpoints import read_safetensors
 
 # %% ../nbs/14_data.ipynb #ba0b92cc
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def _downloads() -> Path:
 
 def _places(folder: Path | None, holds: str) -> list[Path]:
     "Where files are searched for; a `UserError` if a named folder does not exist."
-    named = [Path(f) for f in (folder, os.environ.get("CRATE_NB_DATA")) if f]
+    named = [as_path(f) for f in (folder, os.environ.get("CRATE_NB_DATA")) if f]
     for f in named:
         if not f.is_dir():
             raise UserError(f"no folder {f}; name {holds}")
@@ -189,59 +191,71 @@ def fetch_archive(
     )
 
 # %% ../nbs/14_data.ipynb #6f9e0ac2
+class _Bounded:
+    "A file that is unpacked as it is read, up to some bytes."
+
+    def __init__(self, file: io.BufferedIOBase, path: Path, limit: int):
+        self.file, self.path, self.limit, self.left = file, path, limit, limit
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.file.read(size)
+        self.left -= len(data)
+        if self.left < 0:
+            raise UserError(
+                f"{self.path} unpacks to more than {self.limit:,} bytes; "
+                "it is not the official file, delete it"
+            )
+        return data
+
+
 @contextmanager
-def _open_tar(path: Path) -> Iterator[tarfile.TarFile]:
-    "An open archive; within the block, a failure to read the archive becomes a `UserError`."
-    try:
-        with tarfile.open(path, "r:gz") as tar:
+def _open_tar(path: Path, limit: int) -> Iterator[tarfile.TarFile]:
+    """An open archive of at most `limit` bytes, read from its beginning to its end.
+
+    Within the block, a failure to read the archive becomes a `UserError`.
+    """
+    again = "it is truncated or damaged, delete it and fetch it again"
+    with reading(f"{path} can't be read", again), gzip.open(path) as file:
+        bounded: Any = _Bounded(file, path, limit)
+        with tarfile.open(fileobj=bounded, mode="r|", bufsize=2**20) as tar:
             yield tar
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as e:
-        raise UserError(
-            f"{path} can't be read ({e}); it is truncated or damaged, delete it and fetch it again"
-        ) from e
 
 
 def _check_member(m: tarfile.TarInfo, path: Path) -> None:
     "Raise a `UserError` unless `m` is a file or a folder inside the archive."
     inside = not m.name.startswith("/") and ".." not in Path(m.name).parts
-    if not (inside and (m.isfile() or m.isdir())):
+    if not (inside and (m.isfile() or m.isdir()) and not m.issparse()):
         raise UserError(
-            f"{path} holds {m.name!r}, a path or link that leaves the archive; "
+            f"{path} holds {m.name!r}, a path or link that leaves the archive, or no plain file; "
             "it is not the official file, delete it"
         )
 
 
 def _content(tar: tarfile.TarFile, m: tarfile.TarInfo) -> bytes:
-    "The bytes of a member that is a file."
+    "The bytes of a member that was read last."
     file = tar.extractfile(m)
-    assert file is not None, f"{m.name} is a folder"
+    if file is None:
+        raise ValueError(f"{m.name!r} is a folder")
     return file.read()
 
-
-def _members(path: Path, names: list[str]) -> Iterator[bytes]:
-    "The bytes of the members `names`, read in place; nothing is extracted."
-    with _open_tar(path) as tar:
-        members = {m.name.removeprefix("./"): m for m in tar}
-        for m in members.values():
-            _check_member(m, path)
-        for name in names:
-            if name not in members:
-                raise UserError(
-                    f"{path} has no {name}; "
-                    "it is not the official file, delete it and fetch it again"
-                )
-            yield _content(tar, members[name])
-
 # %% ../nbs/14_data.ipynb #da7a5011
-def _read_rows(data: bytes, where: str, rows: int, a: Archive) -> tuple[Tensor, Tensor]:
-    "Images (rows, 3, size, size) and labels (rows,) of one member."
-    width = a.label_bytes + 3 * a.size**2
-    if len(data) != rows * width:
+def _width(a: Archive) -> int:
+    "The bytes of a row: an image and its labels."
+    return a.label_bytes + 3 * a.size**2
+
+
+def _check_bytes(found: int, rows: int, where: str, a: Archive) -> None:
+    "Raise a `UserError` unless a member has the bytes of so many rows."
+    if found != rows * _width(a):
         raise UserError(
-            f"{where} has {len(data)} bytes, expected {rows * width}; "
+            f"{where} has {found} bytes, expected {rows * _width(a)}; "
             "the file is truncated or of another data set, fetch it again"
         )
-    table = torch.from_numpy(np.frombuffer(data, np.uint8).reshape(rows, width).copy())
+
+
+def _read_rows(data: bytes, where: str, a: Archive) -> tuple[Tensor, Tensor]:
+    "Images (rows, 3, size, size) and labels (rows,) of one member."
+    table = torch.from_numpy(np.frombuffer(data, np.uint8).reshape(-1, _width(a)).copy())
     y = table[:, a.label_bytes - 1].long()
     if y.max() >= a.classes:
         raise UserError(
@@ -257,27 +271,56 @@ def _concatenate(parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     return torch.cat(x), torch.cat(y)
 
 # %% ../nbs/14_data.ipynb #da7a5013
+_OTHER_BYTES = 2**22  # of an archive, besides its images: names, padding, texts
+
+
+def _read_members(path: Path, rows: dict[str, int], a: Archive) -> dict:
+    "Images and labels by member; `rows` says how many images each member has."
+    found = {}
+    images = sum(rows.values()) * _width(a)
+    with _open_tar(path, images + _OTHER_BYTES) as tar:
+        for m in tar:
+            _check_member(m, path)
+            name = m.name.removeprefix("./")
+            if name in rows:
+                where = f"{path}: {name}"
+                _check_bytes(m.size, rows[name], where, a)
+                found[name] = _read_rows(_content(tar, m), where, a)
+    return found
+
+
 def read_archive(
     path: Path,  # the file; its checksum is not verified here
     a: Archive,  # what it must hold
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
     "All images and labels of an archive; a `UserError` if it is damaged or of something else."
-    names = [*a.train, *a.test]
     train_rows, test_rows = a.rows
-    rows = [train_rows] * len(a.train) + [test_rows] * len(a.test)
-    parts = [
-        _read_rows(data, f"{path}: {name}", n, a)
-        for name, n, data in zip(names, rows, _members(path, names))
-    ]
-    k = len(a.train)
-    return *_concatenate(parts[:k]), *_concatenate(parts[k:])
+    rows = dict.fromkeys(a.train, train_rows) | dict.fromkeys(a.test, test_rows)
+    found = _read_members(path, rows, a)
+    for name in rows:
+        if name not in found:
+            raise UserError(
+                f"{path} has no {name}; it is not the official file, delete it and fetch it again"
+            )
+    train, test = ([found[name] for name in names] for names in (a.train, a.test))
+    return *_concatenate(train), *_concatenate(test)
 
 # %% ../nbs/14_data.ipynb #3d471534
+_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # others may start programs
+_MOST_PIXELS = 2**24  # of one image
+
+
 def _decode(data: bytes) -> np.ndarray:  # (3, H, W) uint8
-    "One encoded image as RGB; a `UserError` if the image has more than 8 bits a channel."
+    "One encoded image as RGB; a `UserError` for more than 8 bits a channel, or too many pixels."
     from PIL import Image
 
-    with Image.open(io.BytesIO(data)) as im:
+    quiet = warnings.catch_warnings(action="ignore")  # what counts is said below
+    with quiet, Image.open(io.BytesIO(data), formats=_FORMATS) as im:
+        if im.width * im.height > _MOST_PIXELS:
+            raise UserError(
+                f"it is an image of {im.width} x {im.height} pixels, allowed: {_MOST_PIXELS:,}; "
+                "scale it down"
+            )
         if im.mode[0] in "IF":
             raise UserError(
                 f"it is an image of 16 or 32 bits a channel (mode {im.mode}); "
@@ -322,32 +365,54 @@ def _read_image(row: dict, column: str, at: str) -> np.ndarray:  # (3, H, W) uin
         ) from e
 
 # %% ../nbs/14_data.ipynb #da7a5020
+_ROOM = 2**27  # bytes that any file may unpack to
+_GROWTH = 100  # times its size that a larger file may
+
+
+def _check_room(unpacked: int, path: Path) -> None:
+    "Raise a `UserError` if a file unpacks to more than images do."
+    allowed = max(_ROOM, _GROWTH * path.stat().st_size)
+    if unpacked > allowed:
+        raise UserError(
+            f"{path} unpacks to more than {allowed:,} bytes, {_GROWTH} times its size; "
+            "store each image once"
+        )
+
+
 def _labelled_images(file, path: Path) -> Iterator[tuple[np.ndarray, int]]:
     "The image and the label of each row of an open parquet file."
     names = file.schema_arrow.names
     image = _column(names, ("img", "image"), path)
     label = _column(names, ("label", "fine_label", "labels"), path)
-    batches = (batch.to_pylist() for batch in file.iter_batches(columns=[image, label]))
+    read = file.iter_batches(batch_size=32, columns=[image, label])
+    batches = (batch.to_pylist() for batch in read)
+    unpacked = 0
     for i, row in enumerate(itertools.chain.from_iterable(batches)):
         at = f"{path}: row {i} is no labelled image;"
-        y = _read_label(row, label, at)
-        yield _read_image(row, image, at), y
+        y, x = _read_label(row, label, at), _read_image(row, image, at)
+        unpacked += x.nbytes + 256  # what an array of Python takes besides
+        _check_room(unpacked, path)
+        yield x, y
+
+
+@contextmanager
+def _open_parquet(path: Path) -> Iterator[Any]:
+    "An open file; within the block, a failure to read it becomes a `UserError`."
+    import pyarrow.parquet as pq
+
+    again = "it is truncated or damaged, fetch it again"
+    with reading(f"{path} can't be read as parquet", again), pq.ParquetFile(path) as file:
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        _check_room(sum(group.total_byte_size for group in groups), path)
+        yield file
 
 
 def read_parquet(
     path: Path,  # columns `img` or `image`, and `label`, `fine_label` or `labels`
 ) -> tuple[list[np.ndarray], list[int]]:  # images (3, H, W), labels
     "All images (as RGB) and labels of one file; a `UserError` if damaged, empty or ill-formed."
-    import pyarrow.parquet as pq, pyarrow as pa
-
-    try:
-        with pq.ParquetFile(path) as file:
-            rows = list(_labelled_images(file, path))
-    except (pa.ArrowException, OSError) as e:
-        raise UserError(
-            f"{path} can't be read as parquet ({str(e).splitlines()[0]}); "
-            "it is truncated or damaged, fetch it again"
-        ) from e
+    with _open_parquet(path) as file:
+        rows = list(_labelled_images(file, path))
     if not rows:
         raise UserError(f"{path} holds no rows")
     images, labels = zip(*rows)
@@ -361,12 +426,10 @@ def _check_parts(file: Path, folder: Path) -> None:
         return
     start = file.stem[: numbered.start()]
     number, count = numbered.groups()
-    stems = [f"{start}-{i:0{len(number)}d}-of-{count}" for i in range(int(count))]
-    absent = [s for s in stems if not (file.parent / f"{s}.parquet").is_file()]
+    stems = (f"{start}-{i:0{len(number)}d}-of-{count}" for i in range(int(count)))
+    absent = next((s for s in stems if not (file.parent / f"{s}.parquet").is_file()), None)
     if absent:
-        raise UserError(
-            f"{folder} lacks {absent[0]}.parquet ({len(absent)} of {len(stems)} parts); fetch it"
-        )
+        raise UserError(f"{folder} lacks {absent}.parquet, one of {int(count):,} parts; fetch it")
 
 
 def parquet_files(
@@ -376,7 +439,7 @@ def parquet_files(
 
     If there is no `test*`, then `validation*` or `val*` is the test set.
     """
-    found = sorted(folder.rglob("*.parquet"))
+    found = sorted(path for path in folder.rglob("*.parquet") if path.is_file())
     for file in found:
         _check_parts(file, folder)
     splits = {s: [f for f in found if f.name.startswith(s)] for s in ("train", "test", "val")}
@@ -425,7 +488,7 @@ def read_image(
     from PIL import Image
 
     try:
-        colour = _decode(path.read_bytes())
+        colour = _decode(read_file(path, "image", limit=2**26))
     except UserError as e:
         raise UserError(f"{path} can't be used: {e}") from None
     except Exception as e:
@@ -448,7 +511,13 @@ def _read_split(files: list[Path]) -> tuple[list[np.ndarray], list[int]]:
 
 def _check_labels(train: list[int], test: list[int], folder: Path) -> None:
     "Raise a `UserError` if a label is negative, or a test label does not occur in training."
-    if min(train) < 0 or not set(test) <= set(train):
+    classes = set(train)
+    if max(train) >= 2 * len(classes):
+        raise UserError(
+            f"{folder}: the largest of {len(classes)} labels is {max(train)}; number the classes "
+            "0, 1, ..., so that at least half of the numbers occur in training"
+        )
+    if min(train) < 0 or not set(test) <= classes:
         raise UserError(
             f"{folder}: labels must be 0, 1, ... and every test label must occur in training; "
             "are the files of one data set?"
@@ -513,12 +582,15 @@ def tree_order(
     return splits
 
 # %% ../nbs/14_data.ipynb #da7a5032
+_MOST_BYTES, _MOST_FILES = 2**28, 80_000  # of an archive, unpacked; CIFAR-10 has 60,000 images
+
+
 def _files_of_archive(path: Path) -> dict[str, bytes]:
     "The JPEG files of a downloaded archive, by their path below its one folder."
-    with _open_tar(path) as tar:
+    with _open_tar(path, _MOST_BYTES) as tar:
         return {
             m.name.partition("/")[2]: _content(tar, m)
-            for m in tar
+            for m in itertools.islice(tar, _MOST_FILES)
             if m.isfile() and m.name.endswith(".jpg")
         }
 
@@ -623,7 +695,7 @@ def dataset_name(
     """
     if spec in NAMES:
         return spec
-    folder = Path(spec).expanduser()
+    folder = as_path(spec)
     if not folder.is_dir():
         raise UserError(
             f"unknown data set {spec!r}; allowed: {', '.join(NAMES)}, "
@@ -642,55 +714,58 @@ def dataset_name(
 _TENSORS = ("x_train", "y_train", "x_test", "y_test")
 
 
-def _read_cache(path: Path) -> tuple[Tensor, ...] | None:
-    "The cached tensors; None if there are none. A damaged file is deleted."
-    from safetensors.torch import load_file
-
-    if not path.is_file():
-        return None
-    try:
-        return tuple(load_file(path)[n] for n in _TENSORS)
-    except Exception:
-        path.unlink(missing_ok=True)
-        return None
-
-
-def _cached(key: str, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-    "`make()`, or what `make()` returned last time."
-    from safetensors.torch import save
-
-    path = home() / "data" / "cache" / f"{key}.safetensors"
-    parts = _read_cache(path)
-    if parts:
-        return parts
-    parts = make()
-    try:
-        write_atomic(path, save({n: p.contiguous() for n, p in zip(_TENSORS, parts)}))
-    except UserError:
-        pass  # a read-only or full disk costs time, not the data
-    return parts
-
-
 def _as_data(name: str, parts: tuple[Tensor, ...], classes: int | None = None) -> ImageData:
     "The data set of four tensors; without `classes`, the largest label says how many there are."
     x_train, y_train, x_test, y_test = parts
     classes = classes or int(y_train.max()) + 1
     return ImageData(name, classes, x_train, y_train, x_test, y_test, tensor_digest(*parts))
 
+
+def _read_cache(path: Path, name: str, classes: int | None) -> ImageData | None:
+    "The cached data set; None if there is none, or a damaged one."
+    if not path.is_file():
+        return None
+    try:
+        tensors, told = read_safetensors(path)
+        data = _as_data(name, tuple(tensors[n] for n in _TENSORS), classes)
+        return data if told["digest"] == data.digest else None
+    except Exception:  # whatever it is: the images are decoded again
+        return None
+
+
+def _cached(
+    name: str, key: str, make: Callable[[], tuple[Tensor, ...]], classes: int | None = None
+) -> ImageData:
+    "The data set of `make()`, or of what `make()` returned last time."
+    from safetensors.torch import save
+
+    path = home() / "data" / "cache" / f"{key}.safetensors"
+    data = _read_cache(path, name, classes)
+    if data:
+        return data
+    parts = make()
+    data = _as_data(name, parts, classes)
+    tensors = {n: p.contiguous() for n, p in zip(_TENSORS, parts)}
+    try:
+        write_atomic(path, save(tensors, metadata=dict(digest=data.digest)))
+    except UserError:
+        pass  # a read-only or full disk costs time, not the data
+    return data
+
 # %% ../nbs/14_data.ipynb #da7a5047
 def _load_archive(name: str, folder: Path | None) -> ImageData:
     "The images of an official archive."
     a = ARCHIVES[name]
     path = fetch_archive(a, folder) if folder else None
-    parts = _cached(f"{name}-{a.md5}", lambda: read_archive(path or fetch_archive(a), a))
-    return _as_data(name, parts, a.classes)
+    key = f"{name}-{a.md5}"
+    return _cached(name, key, lambda: read_archive(path or fetch_archive(a), a), a.classes)
 
 
 def _load_parquet(name: str, source: Path, size: int | None = None) -> ImageData:
     "The images of a folder of parquet."
     checksums = [[_md5(f) for f in files] for files in parquet_files(source).values()]
     key = hashlib.sha256(repr([size, checksums]).encode()).hexdigest()[:16]
-    return _as_data(name, _cached(f"{name}-{key}", lambda: read_folder(source, size)))
+    return _cached(name, f"{name}-{key}", lambda: read_folder(source, size))
 
 # %% ../nbs/14_data.ipynb #da7a5049
 def _is_parquet(source: Path) -> bool:
@@ -713,7 +788,7 @@ def _read_tree(name: str, source: Path | None) -> ImageData:
     if source:
         return _as_data(name, _decode_tree(source, tree))
     key = f"{name}-{tree.digest}"
-    return _as_data(name, _cached(key, lambda: _decode_tree(fetch_tree(name), tree)))
+    return _cached(name, key, lambda: _decode_tree(fetch_tree(name), tree))
 
 
 def _load_tree(name: str, folder: Path | None) -> ImageData:
@@ -737,8 +812,8 @@ def load_data(
 ) -> ImageData:
     "The data set `spec`, decoded; a `UserError` that says what to do if it is absent or damaged."
     name = dataset_name(spec)
-    named = Path(folder) if folder else None
-    own = Path(spec).expanduser()
+    named = None if folder is None else as_path(folder)
+    own = as_path(spec)
     if name == "digits":
         return load_digits()
     if name in ARCHIVES:
@@ -777,9 +852,11 @@ def normalise(
 # %% ../nbs/14_data.ipynb #67cfe8e7
 def _parquet_rows(files: list[Path]) -> int:
     "The number of rows of some files, from their metadata."
-    import pyarrow.parquet as pq
-
-    return sum(pq.read_metadata(f).num_rows for f in files)
+    rows = 0
+    for path in files:
+        with _open_parquet(path) as file:
+            rows += file.metadata.num_rows
+    return rows
 
 
 def dataset_sizes(
@@ -795,7 +872,7 @@ def dataset_sizes(
         return len(a.train) * train_rows, len(a.test) * test_rows
     if name in TREES:
         return TREES[name].sizes
-    files = parquet_files(Path(spec).expanduser())
+    files = parquet_files(as_path(spec))
     return _parquet_rows(files["train"]), _parquet_rows(files["test"])
 
 # %% ../nbs/14_data.ipynb #da7a0002

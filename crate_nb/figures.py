@@ -4,21 +4,22 @@
 
 # %% auto #0
 __all__ = ['RESULTS', 'NOTEBOOKS', 'GROUPS', 'TITLES', 'BENCHES', 'use_style', 'epoch_color', 'Page', 'Result', 'result_of',
-           'claims_of', 'markdown_table', 'save_figure', 'saved_results', 'save_table', 'plus_minus', 'setting', 'stem',
-           'ScaleParameters', 'ReadParameters', 'PaperParameters', 'BenchParameters', 'read_parameters', 'time_columns',
-           'save_timings', 'stamp', 'is_fresh']
+           'claims_of', 'markdown_table', 'save_figure', 'save_table', 'Saved', 'read_saved', 'saved_results',
+           'plus_minus', 'setting', 'stem', 'ScaleParameters', 'ReadParameters', 'PaperParameters', 'BenchParameters',
+           'read_parameters', 'time_columns', 'save_timings', 'stamp', 'is_fresh']
 
 # %% ../nbs/26_figures.ipynb #65b66029
-import hashlib, io, itertools, json
+import hashlib, io, itertools, json, logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seaborn as sns, torch
 from PIL import Image
-from .core import UserError, check_choice, device_name, home, pick_device, write_atomic
+from .core import UserError, check_choice, device_name, home, parse_json, pick_device
+from .core import read_file, reading, write_atomic
 from .optimizers import OPTIMIZERS
-from .runs import GRIDS, Positive, RunConfig, SCALES, Strict
+from .runs import GRIDS, Positive, RunConfig, SCALES, Seed, Strict, one_line
 from .records import Record, Store
 from .trials import Trials
 from .engine import Engine, Place, pick_engine
@@ -426,19 +427,6 @@ def save_figure(
     _sidecar(folder, name, kind="figure", title=title, caption=caption, notebook=notebook)
     return folder
 
-# %% ../nbs/26_figures.ipynb #13fb0002
-def saved_results(
-    folder: Path,  # of a scale, below figures/
-    keys: Collection[str],  # rows of `RESULTS`
-) -> dict[str, list[dict]]:  # key -> what the sidecars say of figures and tables, in their order
-    "What notebooks saved of some results."
-    found: dict[str, list[dict]] = {}
-    for path in folder.glob("*.json"):
-        about = json.loads(path.read_text())
-        if about["notebook"] in keys:
-            found.setdefault(about["notebook"], []).append(about)
-    return {k: sorted(v, key=lambda r: (r["index"], r["name"])) for k, v in found.items()}
-
 # %% ../nbs/26_figures.ipynb #13fa0018
 def save_table(
     table: pd.DataFrame,  # as it is to be read: text and numbers
@@ -466,6 +454,60 @@ def save_table(
         rows=table.astype(str).values.tolist(),
     )
     return folder
+
+# %% ../nbs/26_figures.ipynb #13fa0061
+class Saved(pydantic.BaseModel):
+    "What the json beside a figure or a table says."
+
+    model_config = pydantic.ConfigDict(frozen=True, strict=True, extra="forbid")
+    name: str  # of the files, without ending
+    index: pydantic.NonNegativeInt  # their place among those of their notebook
+    kind: Literal["figure", "table"]
+    title: str
+    caption: str
+    notebook: str  # a key of `RESULTS`, or another notebook
+    columns: list[str] = []  # of a table
+    rows: list[list[str]] = []  # of a table, as they are to be read
+
+    @pydantic.model_validator(mode="after")
+    def _rectangular(self):
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise UserError("a row has more or fewer cells than there are columns")
+        return self
+
+
+def read_saved(
+    path: Path,  # the json beside a figure or a table
+) -> Saved:
+    "What is saved; a `UserError` if the file is damaged, or says another name than its own."
+    again = "draw it again with crate-nb reproduce --only NAME, or delete the file"
+    content = read_file(path, "description of a result")
+    with reading(f"{path} is damaged", again):
+        told = parse_json(content)
+    try:
+        saved = Saved.model_validate(told)
+    except pydantic.ValidationError as e:
+        raise UserError(f"{path} is damaged ({one_line(e, 'field')}); {again}") from None
+    if saved.name != path.stem:
+        raise UserError(f"{path} describes {saved.name!r}; it was copied, {again}")
+    return saved
+
+# %% ../nbs/26_figures.ipynb #13fb0002
+def saved_results(
+    folder: Path,  # of a scale, below figures/
+    keys: Collection[str],  # rows of `RESULTS`
+) -> dict[str, list[Saved]]:  # key -> its figures and tables, in their order
+    "What notebooks saved of some results; a damaged description is left out with a warning."
+    found: dict[str, list[Saved]] = {}
+    for path in folder.glob("*.json"):
+        try:
+            about = read_saved(path)
+        except UserError as e:  # the others are worth more than none of them
+            logging.getLogger("crate_nb").warning("left out: %s", e)
+            continue
+        if about.notebook in keys:
+            found.setdefault(about.notebook, []).append(about)
+    return {k: sorted(v, key=lambda r: (r.index, r.name)) for k, v in found.items()}
 
 # %% ../nbs/26_figures.ipynb #06eeb4a7
 def plus_minus(
@@ -557,7 +599,7 @@ class ReadParameters(ScaleParameters):
 class PaperParameters(ReadParameters):
     "The parameters of a notebook that also trains what is missing."
 
-    seeds: tuple[pydantic.NonNegativeInt, ...] | None = None  # None: those of the scale
+    seeds: tuple[Seed, ...] | None = None  # None: those of the scale
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
 
     @pydantic.model_validator(mode="after")

@@ -15,7 +15,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from .core import UserError, check_choice
 from .compress import COMPRESS, Output, SubspaceAttention
-from .checkpoints import kernels_as_rows, load_weights, unwrap
+from .checkpoints import build_fitting, kernels_as_rows, unwrap
 from .models import Architecture, EMBEDDINGS, Layer, LayerTokens, LayeredModel
 from .models import VARIANTS, official_heads, patchify
 
@@ -361,9 +361,8 @@ def load_masked(
     ours[names[embedding]] = kernels_as_rows(state[embedding], embedding)
     sizes = _sizes_of(state, channels)
     heads = official_heads("crate-mae", sizes["dim"]) if heads is None else heads
-    model = MaskedAutoencoder(Architecture("crate-mae", depth=depth, heads=heads, **sizes, **kw))
-    load_weights(model, ours)
-    return model
+    architecture = Architecture("crate-mae", depth=depth, heads=heads, **sizes, **kw)
+    return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
 
 # %% ../nbs/08_masked.ipynb #8a5c0030
 @torch.no_grad()

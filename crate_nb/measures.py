@@ -27,7 +27,7 @@ from .models import Classifier, VARIANTS, model_paths
 from .srr import SPARSITY, TERMS, layerwise_srr, srr_terms
 from .data import normalise
 from .augment import resize
-from .runs import Positive, RunConfig, Strict
+from .runs import Eps, Positive, RunConfig, Seed, Strict, Weight
 from .records import Record, check_record
 from .engine import Place, as_place, cpu_threads
 from .training import Paused, check_same_images, data_for, find_start, start_model, train
@@ -309,14 +309,14 @@ class MeasureSettings(Strict):
     images: Positive = 5000  # training images that the search for sigma looks at, at most
     srr_images: Positive = 500  # training images that SRR looks at, at most; a mean needs fewer
     draws: Positive = 10  # of the noise
-    seed: pydantic.NonNegativeInt = 0  # of the noise
+    seed: Seed = 0  # of the noise
     layernorm: Literal["kept", "removed"] = "kept"  # for the model's answers: margin, flatness
     srr_layernorm: Literal["kept", "removed"] = "removed"  # of the measure SRR; both are recorded
     convention: Literal["deviation", "published"] = "deviation"  # published: sigma is its root
-    eps: tuple[pydantic.PositiveFloat, ...] = pydantic.Field(
+    eps: tuple[Eps, ...] = pydantic.Field(
         default=(0.5, 0.1, 1.0), min_length=1
     )  # of SRR: the measure has the first, the others are kept for comparison
-    lam: pydantic.NonNegativeFloat = 0.1  # of SRR
+    lam: Weight = 0.1  # of SRR
 
 # %% ../nbs/22_measures.ipynb #14ea0013
 def _each(f: Callable[[Tensor], Any], matrices: list[Tensor]) -> Tensor:  # (n,) float64

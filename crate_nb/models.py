@@ -20,10 +20,10 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
-from .core import UserError, check_choice, resolve
+from .core import UserError, check_choice, reading, resolve
 from .compress import COMPRESS, Output
 from .sparsify import SPARSIFY
-from .checkpoints import FORMATS, Format, check_complete, from_official, load_weights
+from .checkpoints import FORMATS, Format, build_fitting, from_official
 from .checkpoints import recognise, unwrap
 
 # %% ../nbs/06_models.ipynb #0ae85f66
@@ -818,6 +818,19 @@ def _check_size_is_open(system: str):
         )
 
 
+def _load_named(
+    system: str, theirs: Mapping[str, Tensor], heads: int | None, channels: int, **kw
+) -> LayeredModel:
+    "A model of a system whose tensors differ from ours in their names alone."
+    form = FORMATS[system]
+    _check_options(form, kw)
+    ours = from_official(theirs, system)
+    _check_needed(form, ours)
+    variant = _variant_of(system, theirs, ours)
+    architecture = _architecture_of(variant, ours, heads, channels, head_eps=form.head_eps, **kw)
+    return build_fitting(lambda: CRATE(**asdict(architecture)), ours, system)
+
+
 def load_official(
     state: Mapping[str, Tensor],  # of one of the systems, plain or inside `state_dict` or `model`
     heads: int | None = None,  # K, which no shape tells; None: that of the published size
@@ -828,18 +841,9 @@ def load_official(
     "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
     theirs = unwrap(state)
     system = recognise(theirs)
-    form = FORMATS[system]
     if image_size is not None:
         _check_size_is_open(system)
         kw["image_size"] = image_size
-    if form.loader:
-        return resolve(form.loader)(theirs, heads=heads, channels=channels, **kw)
-    _check_options(form, kw)
-    ours = from_official(theirs, system)
-    _check_needed(form, ours)
-    variant = _variant_of(system, theirs, ours)
-    architecture = _architecture_of(variant, ours, heads, channels, head_eps=form.head_eps, **kw)
-    model = CRATE(**asdict(architecture))
-    check_complete(model, ours, system)
-    load_weights(model, ours)
-    return model
+    load = resolve(FORMATS[system].loader or partial(_load_named, system))
+    with reading("the shapes in the checkpoint tell no model", "ask for a whole one"):
+        return load(theirs, heads=heads, channels=channels, **kw)

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd, torch, torch.nn as nn
 from torch import Tensor
 from . import __version__
-from .core import UserError, write_atomic
+from .core import UserError, as_path, parse_json, read_file, write_atomic
 from .checkpoints import load_weights
 from .models import Architecture, LayeredModel, VARIANTS, make_model
 from .weights import TrainedWeights, pack_weights, read_weights
@@ -328,7 +328,7 @@ def export(
 
     A `UserError` if the weights are absent or the folder holds something else; nothing is written.
     """
-    folder = Path(folder).expanduser().resolve()
+    folder = as_path(folder).resolve()
     _check_free(folder, check_record(record).id)
     model = from_record(record, as_place(place), classes)
     about: About = model.about
@@ -404,8 +404,8 @@ def _check_config(folder: Path, weights: TrainedWeights):
     if not path.is_file():
         return
     try:
-        said = json.loads(path.read_text())["weights_digest"]
-    except (OSError, ValueError, TypeError, KeyError):
+        said = parse_json(read_file(path))["weights_digest"]
+    except (ValueError, KeyError, RecursionError):
         said = None
     if said != weights.digest:
         raise UserError(
@@ -417,7 +417,7 @@ def from_pretrained(
     path: str | Path,  # an exported folder, or its model.safetensors
 ) -> LayeredModel:  # in evaluation mode, on the CPU, with an `About` as its `about`
     "An exported model; a `UserError` if the file is damaged or no export."
-    path = Path(path).expanduser()
+    path = as_path(path)
     weights = read_weights(path)
     _check_config(path, weights)
     about = _about_of(weights)

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 import numpy as np, pandas as pd, pydantic
-from .core import UserError, check_kind, home, write_atomic
+from .core import UserError, check_kind, home, parse_json, read_file, reading, sealed
+from .core import unsealed, write_atomic
 from .models import VARIANTS
 from .runs import RunConfig, one_line
 
@@ -74,6 +75,44 @@ class Unregistered(UserError):
             "add its row to models.VARIANTS before records are read"
         )
 
+# %% ../nbs/18_records.ipynb #5dac18fb
+_READ = pydantic.ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+
+
+class _Made(pydantic.BaseModel):
+    "What is read of `Record.provenance`."
+
+    model_config = _READ
+    seconds: pydantic.NonNegativeFloat
+    measure_seconds: pydantic.NonNegativeFloat = 0.0
+    device: str
+    threads: pydantic.PositiveInt
+    data_digest: str | None = None
+    utc: str | None = None
+
+
+class _End(pydantic.BaseModel):
+    "What is read of `Record.final`."
+
+    model_config = _READ
+    __pydantic_extra__: dict[str, float | str | bool | None]
+    epochs: pydantic.NonNegativeInt
+    steps: pydantic.NonNegativeInt
+    parameters: pydantic.NonNegativeInt
+    train_loss: float
+    test_loss: float
+    test_hits: str = pydantic.Field("", pattern="^([0-9a-f]{2})*$")
+
+
+class _Measured(pydantic.BaseModel):
+    "What is read of `Record.measures`, where there are some."
+
+    model_config = _READ
+    values: dict[str, float | None]
+    srr: dict[str, list[float | str | None]] = {}
+    margin: float | None = None
+    sigma: float | None = None
+
 # %% ../nbs/18_records.ipynb #f26de608
 _AGAIN = "delete its folder and train it again"
 
@@ -91,6 +130,33 @@ def _check_readable(raw: Any, path: Path):
     variant = config.get("variant") if isinstance(config, dict) else None
     if isinstance(variant, str) and variant not in VARIANTS:
         raise Unregistered(path, variant)
+
+
+def _whole_parts(record: Record):
+    "A `ValueError` unless all parts of a record are what their readers rely on."
+    _Made.model_validate(record.provenance)
+    end = _End.model_validate(record.final)
+    srr = _Measured.model_validate(record.measures).srr if record.measures else {}
+    if [row.get("epoch") for row in record.history] != list(range(1, end.epochs + 1)):
+        raise UserError(f"its history has not one row for each of {end.epochs} epochs")
+    values = [value for row in record.history for value in row.values()]
+    if not all(value is None or isinstance(value, int | float) for value in values):
+        raise UserError("its history holds what is no number")
+    for table in (record.probe, srr):
+        if len({len(column) for column in table.values()}) > 1:
+            raise UserError("the columns of its probe or of SRR are of unequal length")
+    places = [place for name in ("epoch", "layer") for place in record.probe.get(name, [0.5])]
+    if record.probe and not all(place is not None and place == int(place) for place in places):
+        raise UserError("its probe does not say which epoch and layer its numbers are of")
+
+
+def _check_whole(record: Record, path: Path):
+    try:
+        _whole_parts(record)
+    except pydantic.ValidationError as e:
+        raise UserError(f"record {path} is damaged ({one_line(e, 'field')}); {_AGAIN}") from None
+    except (ValueError, TypeError, KeyError) as e:
+        raise UserError(f"record {path} is damaged ({e}); {_AGAIN}") from e
 
 
 def _check_place(record: Record, path: Path):
@@ -120,20 +186,20 @@ def read_record(
     path: Path,  # a `record.json`
 ) -> Record:
     "The record in a file; a `UserError` names the file if it can't be trusted."
-    try:
-        text = path.read_text()
-        raw = json.loads(text)
-    except OSError as e:
-        raise UserError(f"can't read record {path}: {e.strerror}") from e
-    except ValueError as e:
-        raise UserError(f"record {path} is damaged ({e}); {_AGAIN}") from e
+    content = read_file(path, "record")
+    with reading(f"record {path} is damaged", _AGAIN):
+        raw = parse_json(content)
     _check_readable(raw, path)
     try:
-        record = Record.model_validate_json(text)
+        record = Record.model_validate_json(content)
     except pydantic.ValidationError as e:
         raise UserError(f"record {path} is damaged ({one_line(e, 'field')}); {_AGAIN}") from None
     _check_place(record, path)
     _check_shares(record, path)
+    with reading(f"record {path} is damaged", f"it was edited, or a disk failed; {_AGAIN}"):
+        unsealed(raw)
+    record.provenance.pop("digest", None)  # of the file; see `core.sealed`
+    _check_whole(record, path)
     return record
 
 # %% ../nbs/18_records.ipynb #6c3af817
@@ -260,14 +326,22 @@ def _row(r: Record) -> dict[str, Any]:
     return dict(id=r.id, training=training_name(r.config)) | config | r.final | made
 
 
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 class _KeptRows:
-    "The rows of a store as they were read last, each with the time and size of its file."
+    """The rows of a store as they were read last, each with the time and size of its file.
+
+    The first line of the file is a digest of the rest.
+    """
 
     def __init__(self, path: Path):
         self.path, self.rows = path, dict[str, list]()
         try:
-            self.known = json.loads(path.read_text())
-        except (OSError, ValueError):
+            digest, _, rows = read_file(path, "index", limit=2**30).partition(b"\n")
+            self.known = json.loads(rows) if digest.decode() == _sha(rows) else {}
+        except ValueError:  # there is none, or it is damaged: the records themselves are read
             self.known = {}
 
     def row(self, id: str, path: Path, stat: os.stat_result) -> dict[str, Any]:
@@ -282,16 +356,13 @@ class _KeptRows:
     def save(self):
         if self.rows != self.known:
             try:
-                write_atomic(self.path, json.dumps(self.rows))
+                rows = json.dumps(self.rows)
+                write_atomic(self.path, f"{_sha(rows.encode())}\n{rows}")
             except UserError:
                 pass  # a full or read-only disk costs time, not the answer
 
 # %% ../nbs/18_records.ipynb #a24044dd
 _T = TypeVar("_T")
-
-
-def _sha(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 _told: set[tuple[str, ...]] = set()  # what was said of records that are left out: said once
@@ -317,11 +388,12 @@ class Store(Locks):
 
     def _files(self) -> Iterator[tuple[str, Path, os.stat_result]]:
         "Ids, files and their state, by id; what holds no record (such as .DS_Store) is passed by."
-        for id in sorted(os.listdir(self.root)) if self.root.is_dir() else ():
-            try:
-                yield id, self.path(id), os.stat(self.path(id))
-            except (FileNotFoundError, NotADirectoryError):
-                pass
+        with reading(f"the records in {self.root} can't be listed", "check its permissions"):
+            for id in sorted(os.listdir(self.root)) if self.root.is_dir() else ():
+                try:
+                    yield id, self.path(id), os.stat(self.path(id))
+                except (FileNotFoundError, NotADirectoryError):
+                    pass
 
     def _each(self, read: Callable[[str, Path, os.stat_result], _T]) -> Iterator[_T]:
         "What `read` makes of each file; records of unknown variants are left out."
@@ -353,14 +425,15 @@ class Store(Locks):
     ) -> Record | None:
         "The record of a configuration or an id; None if there is none."
         path = self.path(config if isinstance(config, str) else config.id)
-        return read_record(path) if path.is_file() else None
+        return read_record(path) if os.path.exists(path) else None
 
     def put(
         self,
         record: Record,  # replaces what is stored under its id
     ) -> Record:  # `record` itself
         "Write a record: complete, or not at all; a `UserError` if it can't be written."
-        text = json.dumps(record.model_dump(mode="json"), separators=(",", ":"), allow_nan=False)
+        told = sealed(record.model_dump(mode="json"))
+        text = json.dumps(told, separators=(",", ":"), allow_nan=False)
         write_atomic(self.path(record.id), text + "\n")
         return record
 

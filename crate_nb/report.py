@@ -6,7 +6,7 @@
 __all__ = ['MARKS', 'COMMITTED', 'tally', 'spent', 'write_report', 'write_reproducibility']
 
 # %% ../nbs/28_report.ipynb #19fa0004
-import base64, inspect, io, re
+import base64, inspect, io, logging, re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 from . import __version__
-from .core import home, project_root, write_atomic
+from .core import UserError, home, project_root, read_file, reading, write_atomic
 from .pitfalls import toy_trajectory
 from .models import VARIANTS
 from .runs import CORRELATION, ORIGINS, RunConfig, scale_config
@@ -23,7 +23,7 @@ from .measures import MeasureSettings
 from .sweeps import dataset_label, duration, plan
 from .claims import Claim, CLAIMS, Evidence, SUBSPACE, TABLES, TOKENS, TOY_SEEDS, TOY_STEPS
 from .claims import VERDICTS, main_rows, printed_audit, summary, tested, verdicts
-from .figures import GROUPS, RESULTS, TITLES, claims_of, markdown_table, result_of
+from .figures import GROUPS, RESULTS, Saved, TITLES, claims_of, markdown_table, result_of
 from .figures import saved_results, stem
 
 # %% ../nbs/28_report.ipynb #19fa0007
@@ -202,19 +202,27 @@ _TABLE = """
 COMMITTED = "small"  # the scale whose results beyond the paper every report shows
 
 
-def _with_picture(about: dict, folder: Path) -> dict:
-    "What is saved: a figure with its picture as text, and the width at which the page shows it."
-    if about["kind"] != "figure":
-        return about
-    png = (folder / f"{about['name']}.png").read_bytes()
-    width = round(Image.open(io.BytesIO(png)).width * 0.55)
-    return about | dict(png=base64.b64encode(png).decode(), width=width)
+def _with_picture(about: Saved, folder: Path) -> dict:
+    "What is saved: a figure with its picture as text, and its width on the page."
+    if about.kind == "table":
+        return about.model_dump()
+    path = folder / f"{about.name}.png"
+    png = read_file(path, "picture", limit=2**25)
+    with reading(f"{path} is no picture", "draw it again"):
+        width = round(Image.open(io.BytesIO(png), formats=["PNG"]).width * 0.55)
+    return about.model_dump() | dict(png=base64.b64encode(png).decode(), width=width)
 
 
 def _with_pictures(folder: Path, keys: Collection[str]) -> dict[str, list[dict]]:
-    "What a scale's notebooks saved of some results, with the pictures."
-    found = saved_results(folder, keys)
-    return {key: [_with_picture(about, folder) for about in saved] for key, saved in found.items()}
+    "What a scale's notebooks saved of some results, with the pictures that can be read."
+    shown: dict[str, list[dict]] = {}
+    for key, saved in saved_results(folder, keys).items():
+        for about in saved:
+            try:
+                shown.setdefault(key, []).append(_with_picture(about, folder))
+            except UserError as e:  # the rest of the page is worth more than none of it
+                logging.getLogger("crate_nb").warning("left out of the report: %s", e)
+    return shown
 
 
 def _committed(drawn: Iterable[str]) -> dict[str, list[dict]]:

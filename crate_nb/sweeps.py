@@ -18,8 +18,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
-from .core import UserError, check_choice, generator, home, pick_device
-from .core import progress_bar, write_atomic
+from .core import UserError, check_choice, generator, home, parse_json, pick_device
+from .core import progress_bar, read_file, reading, write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, Strict
@@ -458,7 +458,12 @@ def _job_file(store: Store, id: str) -> Path:
 def _job_of(store: Store, id: str) -> dict[str, str] | None:
     "The job that a run was submitted as: its id (`job`) and its log; None if there is none."
     path = _job_file(store, id)
-    return json.loads(path.read_text()) if path.is_file() else None
+    if not path.is_file():
+        return None
+    content = read_file(path, "note of a job")
+    with reading(f"{path} is damaged", "delete it"):
+        job = parse_json(content)
+        return {name: os.fspath(job[name]) for name in ("job", "log")}
 
 # %% ../nbs/24_sweeps.ipynb #cd85d17f
 STATES = ("done", "running", "queued", "failed", "missing")  # of a run in a sweep

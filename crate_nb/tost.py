@@ -15,7 +15,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from .core import UserError
 from .sparsify import MLP
-from .checkpoints import check_complete, from_official, load_weights
+from .checkpoints import build_fitting, from_official
 from .models import VARIANTS, Architecture, ChannelScale, Layer
 from .models import LayeredClassifier, check_kind, init_linear, official_heads
 
@@ -206,7 +206,4 @@ def load_tost(
             f"the checkpoint reads images of {architecture.channels} channels, not {channels}; "
             f"load_official(state, channels={architecture.channels})"
         )
-    model = TostVision(architecture)
-    check_complete(model, ours, "tost")
-    load_weights(model, ours)
-    return model
+    return build_fitting(lambda: TostVision(architecture), ours, "tost")

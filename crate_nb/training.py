@@ -11,23 +11,23 @@ __all__ = ['logger', 'TASKS', 'PROBED', 'data_for', 'architecture_of', 'build_mo
            'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'train', 'trained_model']
 
 # %% ../nbs/21_training.ipynb #e2759a2f
-import gc, json, logging, math, time, warnings
+import gc, hashlib, json, logging, math, time, warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
-import pandas as pd, torch, torch.nn.functional as F
-from safetensors import safe_open
-from safetensors.torch import load_file, save
+import pandas as pd, pydantic, torch, torch.nn.functional as F
+from safetensors.torch import save
 from torch import Tensor, nn
 from . import __version__
 from .core import UserError, check_choice, check_kind, device_name, generator, git_commit
-from .core import home, mix, pick_device, progress_bar, send, tensor_digest, write_atomic
+from .core import home, mix, pick_device, progress_bar, reading, send, tensor_digest
+from .core import write_atomic
 from .rates import pack
-from .checkpoints import load_weights
+from .checkpoints import build_fitting, load_weights, read_safetensors
 from .models import Architecture, Classifier, LayeredModel, VARIANTS
 from .models import count_parameters, make_model
 from .weights import TrainedWeights, check_start, fit_weights, pack_weights, read_weights
@@ -578,6 +578,12 @@ def _digest(tensors: dict[str, Tensor]) -> str:
     return tensor_digest(*(tensors[k] for k in sorted(tensors)))
 
 
+def _seal(tensors: dict[str, Tensor], state: str) -> str:
+    "The digest of all that a checkpoint says: names and entries of tensors, and the progress."
+    told = repr([sorted(tensors), _digest(tensors), state])
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
 def save_checkpoint(
     path: Path,  # of the file, replaced whole
     model: nn.Module,  # on any device
@@ -586,21 +592,36 @@ def save_checkpoint(
 ):
     "Write model, optimiser and progress into one file."
     tensors = _state_tensors(model, optimizer)
-    metadata = {"state": json.dumps(asdict(progress)), "digest": _digest(tensors)}
-    write_atomic(path, save(tensors, metadata=metadata))
+    state = json.dumps(asdict(progress))
+    write_atomic(path, save(tensors, metadata=dict(state=state, seal=_seal(tensors, state))))
 
 # %% ../nbs/21_training.ipynb #5656e1a7
-def _read_checkpoint(path: Path, device: torch.device) -> tuple[dict[str, Tensor], Progress, str]:
-    "Tensors, progress and digest of a file; a `UserError` if it can't be read."
+_ANEW = "delete it and the run starts anew"
+
+
+def _progress_of(tensors: dict[str, Tensor], told: dict[str, str]) -> Progress:
+    "The progress in a checkpoint; a `ValueError` unless the file says what was written."
+    expected = {
+        ("seal", "state"): lambda: dict(seal=_seal(tensors, told["state"])),
+        ("digest", "state"): lambda: dict(digest=_digest(tensors)),  # written by older code
+    }
+    check = expected.get(tuple(sorted(told)))
+    if check is None or not check().items() <= told.items():
+        raise ValueError("its tensors or its progress are not those that were written")
+    progress = pydantic.TypeAdapter(Progress).validate_json(told["state"], strict=True)
+    if len(progress.history) != progress.epoch:
+        raise ValueError(f"{len(progress.history)} rows for {progress.epoch} epochs")
+    return progress
+
+
+def _read_checkpoint(path: Path, device: torch.device) -> tuple[dict[str, Tensor], Progress]:
+    "Tensors and progress of a file; a `UserError` if it can't be read or is damaged."
     try:
-        with safe_open(path, "pt", device=str(device)) as f:
-            tensors, metadata = {k: f.get_tensor(k) for k in f.keys()}, f.metadata()
-        return tensors, Progress(**json.loads(metadata["state"])), metadata["digest"]
-    except Exception as e:
-        raise UserError(
-            f"checkpoint {path} can't be read ({type(e).__name__}); "
-            "delete it and the run starts anew"
-        ) from e
+        tensors, told = read_safetensors(path, device)
+    except UserError as e:
+        raise UserError(f"checkpoint {e}, or {_ANEW}") from None
+    with reading(f"checkpoint {path} is damaged", _ANEW):
+        return tensors, _progress_of(tensors, told)
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]):
@@ -621,20 +642,16 @@ def load_checkpoint(
     device: torch.device,  # of the model
 ) -> Progress:
     "Put a checkpoint into model and optimiser; a `UserError` if it is damaged or another run's."
-    tensors, progress, digest = _read_checkpoint(path, device)
-    if digest != _digest(tensors):
-        raise UserError(
-            f"checkpoint {path} is damaged (its tensors are not those that were written); "
-            "delete it and the run starts anew"
-        )
+    tensors, progress = _read_checkpoint(path, device)
     if progress.identity != identity:
         raise OtherRun(
             f"checkpoint {path} is of another run, of other images, or of a compiled run that "
-            "this one is not (or the reverse); delete it and the run starts anew"
+            f"this one is not (or the reverse); {_ANEW}"
         )
     own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     load_weights(model, own)
-    _load_optimizer(optimizer, tensors)
+    with reading(f"checkpoint {path} has the optimiser of another run", _ANEW):
+        _load_optimizer(optimizer, tensors)
     return replace(progress, resumed=progress.resumed + 1)
 
 # %% ../nbs/21_training.ipynb #69a6d5f6
@@ -1194,13 +1211,14 @@ def _load_trained(path: Path, record: Record) -> dict[str, Tensor]:
             "them); set CRATE_NB_HOME to a folder of yours and train the run there: "
             "train(record.config, scale)"
         )
-    try:
-        return load_file(path)
-    except Exception as e:
+    state, _ = read_safetensors(path)
+    kept = record.provenance.get("weights_digest")
+    if kept is not None and kept != weights_digest(state):
         raise UserError(
-            f"the weights {path} can't be read ({type(e).__name__}); "
+            f"the weights {path} are not those of the record; "
             f"delete them and train run {record.id} again with force"
-        ) from e
+        )
+    return state
 
 
 def trained_model(
@@ -1215,6 +1233,5 @@ def trained_model(
         raise UserError(
             f"record {record.id} is older than its weights' format; train it again with force"
         )
-    model = build_model(record.config, made["channels"], made["classes"])
-    load_weights(model, state)
-    return model.eval()
+    build = partial(build_model, record.config, made["channels"], made["classes"])
+    return build_fitting(build, state).eval()

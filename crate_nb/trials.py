@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
 from . import __version__
-from .core import UserError, device_name, git_commit, home, progress_bar
-from .core import write_atomic
-from .runs import Identified, one_line
+from .core import UserError, device_name, git_commit, home, parse_json, progress_bar
+from .core import read_file, reading, sealed, unsealed, write_atomic
+from .runs import Identified, Seed, one_line
 
 # %% ../nbs/19_trials.ipynb #0f920006
 class Trial(Identified):
     "What one trial of an experiment tries; subclasses add the fields of their experiment."
 
-    seed: pydantic.NonNegativeInt = 0  # of all draws of the trial
+    seed: Seed = 0  # of all draws of the trial
 
 # %% ../nbs/19_trials.ipynb #0f92000a
 class Outcome(pydantic.BaseModel):
@@ -57,14 +57,13 @@ def read_outcome(
 ) -> Outcome:
     "The outcome in a file; a `UserError` names the file if it can't be trusted."
     again = "delete it, and the experiment tries it again"
+    content = read_file(path, "outcome")
+    with reading(f"outcome {path} is damaged", again):
+        told = unsealed(parse_json(content))
     try:
-        outcome = Outcome.model_validate_json(path.read_text())
-    except OSError as e:
-        raise UserError(f"can't read the outcome {path}: {e.strerror}") from e
+        outcome = Outcome.model_validate(told)
     except pydantic.ValidationError as e:
         raise UserError(f"outcome {path} is damaged ({one_line(e, 'field')}); {again}") from None
-    except ValueError as e:
-        raise UserError(f"outcome {path} is damaged ({e}); {again}") from e
     if outcome.id != path.stem or outcome.experiment != path.parent.name:
         raise UserError(f"outcome {path} is that of another trial; it was copied, {again}")
     return outcome
@@ -111,7 +110,7 @@ class Trials:
         outcome: Outcome,  # replaces what is stored under its id
     ) -> Outcome:  # `outcome` itself
         "Write an outcome: complete, or not at all; a `UserError` if it can't be written."
-        text = json.dumps(outcome.model_dump(mode="json"), allow_nan=False)
+        text = json.dumps(sealed(outcome.model_dump(mode="json")), allow_nan=False)
         write_atomic(self.path(outcome.id), text + "\n")
         return outcome
 

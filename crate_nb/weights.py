@@ -7,17 +7,16 @@ __all__ = ['FORMAT', 'FREE', 'weights_digest', 'round_to_half', 'pack_weights', 
            'resize_positions', 'check_start', 'fit_weights']
 
 # %% ../nbs/09_weights.ipynb #a1c00004
-import hashlib, json, math, re, warnings
+import json, math, re, warnings, zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 import torch, torch.nn.functional as F
-from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
-from .core import UserError, tensor_digest
-from .checkpoints import load_weights, unwrap
+from .core import UserError, as_path, parse_json, tensor_digest, told_digest
+from .checkpoints import MOST_LAYERS, load_weights, read_safetensors, unwrap
 from .models import Architecture, LayeredModel, VARIANTS, load_official, make_model
 
 # %% ../nbs/09_weights.ipynb #a1c00007
@@ -29,12 +28,6 @@ def weights_digest(
 
 # %% ../nbs/09_weights.ipynb #a1c00008
 FORMAT = 2  # of our files; raised when their layout changes. Those of format 1 are read, too
-
-
-def _told_digest(about: Mapping[str, Any]) -> str:
-    "The digest of what a file says of itself."
-    told = json.dumps(about, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 # %% ../nbs/09_weights.ipynb #a1c00031
 def round_to_half(
@@ -61,7 +54,7 @@ def pack_weights(
     state = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
     own = dict(architecture=asdict(model.architecture), digest=weights_digest(state))
     about = dict(format=FORMAT) | own | about
-    about["told_digest"] = _told_digest(about)
+    about["told_digest"] = told_digest(about)
     if half:
         state = {k: v.half() if v.dtype == torch.float32 else v for k, v in state.items()}
     return save(state, metadata={"crate_nb": json.dumps(about, ensure_ascii=False)})
@@ -101,25 +94,26 @@ def _file_of(path: Path) -> Path:
     return file
 
 
-def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    "Tensors and metadata."
-    try:
-        with safe_open(path, "pt") as f:
-            return {name: f.get_tensor(name) for name in f.keys()}, f.metadata() or {}
-    except Exception as e:
-        raise UserError(
-            f"{path} can't be read as safetensors ({type(e).__name__}); "
-            "it is damaged or cut off, copy it again"
-        ) from e
+def _check_zip(path: Path):
+    "A `UserError` if a zip archive is compressed: `torch.save` never does, and zeros have no end."
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    unpacked = sum(m.file_size for m in members)
+    if any(m.compress_type for m in members) or unpacked > path.stat().st_size:
+        raise UserError(f"{path} is a compressed archive; ask for a file of torch.save")
 
 
 def _read_pickle(path: Path) -> Any:
     "What `torch.save` wrote, as long as it is tensors in plain containers."
     try:
+        if zipfile.is_zipfile(path):
+            _check_zip(path)
         with warnings.catch_warnings(
             action="ignore"
         ):  # of unusual pickles: what counts is said below
             return torch.load(path, map_location="cpu", weights_only=True)
+    except UserError:
+        raise
     except Exception as e:
         named = re.search(r"GLOBAL (\S+)", str(e))
         why = f"it asks for {named[1]}" if named else type(e).__name__
@@ -143,6 +137,8 @@ def _state_of(loaded: Any, path: Path) -> dict[str, Tensor]:
         raise UserError(f"{path}: {e}") from None
     if not state:
         raise UserError(f"{path} holds no tensors; give a file of a model's state_dict()")
+    if sum(t.nbytes for t in state.values()) > 4 * path.stat().st_size:  # repeated by a stride of 0
+        raise UserError(f"{path} holds tensors that are larger than the file; save them again")
     return state
 
 # %% ../nbs/09_weights.ipynb #a1c00010
@@ -158,16 +154,16 @@ def _architecture(told: Mapping[str, Any]) -> Architecture:
 def _values(text: str, path: Path) -> dict[str, Any]:
     "What a file of ours says of itself."
     try:
-        about = json.loads(text)
+        about = parse_json(text)
         if about["format"] > FORMAT:
             raise UserError(f"its format is newer than this crate_nb reads ({FORMAT}); upgrade it")
         digest = about.pop("told_digest", None)
-        if about.pop("format") > 1 and digest != _told_digest(dict(format=FORMAT) | about):
+        if about.pop("format") > 1 and digest != told_digest(dict(format=FORMAT) | about):
             raise UserError("what it says of its model is not what was written; copy it again")
         return about | dict(architecture=_architecture(about["architecture"]))
     except UserError as e:
         raise UserError(f"{path}: {e}") from None
-    except (ValueError, TypeError, KeyError, AttributeError) as e:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
         raise UserError(
             f"{path} says of its model what can't be read ({type(e).__name__}: {e}); "
             "it is damaged, or from a newer crate_nb"
@@ -178,7 +174,7 @@ def _check_described(path: Path, state: Mapping[str, Tensor], architecture: Arch
     "The tensors of a file are those of its architecture."
     layers = {name.split(".")[1] for name in state if name.startswith("layers.")}
     shapes: dict[str, Any] = {}
-    if len(layers) == architecture.depth:  # else it may be too deep even to be built
+    if len(layers) == architecture.depth <= MOST_LAYERS:  # else it may be too deep to be built
         with torch.device("meta"):
             shapes = {k: v.shape for k, v in make_model(architecture).state_dict().items()}
     wrong = [k for k in {**state, **shapes} if k not in state or state[k].shape != shapes.get(k)]
@@ -220,11 +216,11 @@ def read_weights(
     channels: int = 3,  # of the images of an official checkpoint
 ) -> TrainedWeights:
     "The weights in a file; a `UserError` if it is damaged, foreign, or more than tensors."
-    path = Path(path).expanduser()
+    path = as_path(path)
     file = _file_of(path)
     metadata: dict[str, str] = {}
     if _is_safetensors(file):
-        loaded, metadata = _read_safetensors(file)
+        loaded, metadata = read_safetensors(file)
     else:
         loaded = _read_pickle(file)
     state = _state_of(loaded, file)
