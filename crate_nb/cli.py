@@ -87,7 +87,9 @@ def main(
         code = _fail(e.format_message())
     except UserError as e:
         code = _fail(str(e))
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as e:
+        if isinstance(e.__cause__, EOFError):  # a broken pipe to another process is nobody's wish
+            raise e.__cause__ from None
         click.echo("\ninterrupted; the same command goes on from here", err=True)
         code = 130
     sys.exit(code)
