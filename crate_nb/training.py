@@ -1029,12 +1029,18 @@ def make_record(
     )
 
 # %% ../nbs/21_training.ipynb #2831313a
+_compared: set[tuple[str, str, str, int]] = set()  # stores and images that were compared already
+
+
 def check_same_images(
     store: Store,  # with whose records they are compared
     images: ImageData,  # of the run to come; their name and digest count
     config: RunConfig,  # of the run to come; records of other image sizes do not count
 ):
     "Refuse images that are not those which the records of their label were trained on."
+    what = (str(store.root), images.name, images.digest, config.image_size)
+    if what in _compared:  # a long sweep would list the store again for each of its runs
+        return
     # Pictures of several sizes are resized as they are read, so each size has a digest of its own.
     for row in store.rows():
         alike = row["dataset"] == images.name and row["image_size"] == config.image_size
@@ -1043,6 +1049,7 @@ def check_same_images(
                 f"record {row['id']} was trained on other images that are called "
                 f"{images.name!r} too; give the folder another name"
             )
+    _compared.add(what)
 
 # %% ../nbs/21_training.ipynb #484024bb
 @contextmanager
