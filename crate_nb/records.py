@@ -266,9 +266,10 @@ class _KeptRows:
 
     def row(self, id: str, stat: os.stat_result) -> dict[str, Any]:
         stamp = [stat.st_mtime_ns, stat.st_size]
-        known = self.known.get(id)
-        row = known[1] if known and known[0] == stamp else _row(read_record(self.record(id)))
-        self.rows[id] = [stamp, row]
+        kept = self.known.get(id)
+        if not kept or kept[0] != stamp:
+            kept = [stamp, _row(read_record(self.record(id)))]
+        self.rows[id], row = kept, kept[1]
         if row["variant"] not in VARIANTS:
             raise Unregistered(self.record(id), row["variant"])
         return row

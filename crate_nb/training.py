@@ -8,10 +8,10 @@ __all__ = ['logger', 'TASKS', 'PROBED', 'data_for', 'architecture_of', 'build_mo
            'numbers', 'Task', 'masks_for', 'masked_batch_loss', 'masked_means', 'masked_score', 'masked_probe',
            'task_of', 'total_steps', 'Batches', 'OtherRun', 'Step', 'Progress', 'is_finished', 'save_checkpoint',
            'load_checkpoint', 'Paused', 'Saver', 'explain_not_finite', 'Watch', 'probe', 'Recorder', 'layer_of_step',
-           'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'train', 'trained_model']
+           'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'ProgressFile', 'train', 'trained_model']
 
 # %% ../nbs/21_training.ipynb #e2759a2f
-import gc, json, logging, math, time, warnings
+import gc, json, logging, math, os, time, warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -1096,6 +1096,52 @@ def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
     pays = is_long(config, count) and can_compile()
     return replace(engine, compiled=pays if place.compiled is None else place.compiled)
 
+# %% ../nbs/21_training.ipynb #484024bd
+class ProgressFile:
+    "What a run says of itself in a file while it is trained; a disk that is full is no matter."
+
+    def __init__(
+        self,
+        path: Path,  # of the file
+        config: RunConfig,  # of the run
+        report: Callable,  # report(steps, values), called first; see `train`
+        total: int,  # steps of the whole run
+    ):
+        self.path, self.report = path, report
+        self.begun, self.next, self.means = time.monotonic(), 0.0, dict[str, float]()
+        self.said: dict[str, Any] = dict(config=config.model_dump(mode="json"), total=total)
+        self.said |= dict(step=0, resumed=0)
+
+    def __call__(self, steps: int, values: dict[str, float]):
+        self.report(steps, values)
+        self.said["step"] += steps
+        if not values:  # steps of an earlier process
+            self.said["resumed"] += steps
+        for name, value in values.items():
+            self.means[name] = 0.95 * self.means.get(name, value) + 0.05 * value
+        if time.monotonic() >= self.next:
+            self.write()
+
+    def write(self):
+        "Write the file now: steps, seconds of this process, running means."
+        now = time.monotonic()
+        self.next = now + 1.0
+        text = json.dumps(self.said | dict(seconds=now - self.begun, means=self.means))
+        new = self.path.with_suffix(".new")  # the lock of the run allows one writer
+        try:
+            new.write_text(text)
+            os.replace(new, self.path)
+        except OSError:
+            pass
+
+    def __enter__(self):
+        self.write()
+        return self
+
+    def __exit__(self, *error):
+        self.path.unlink(missing_ok=True)
+        self.path.with_suffix(".new").unlink(missing_ok=True)
+
 # %% ../nbs/21_training.ipynb #3f7bd887
 def _check_subspaces(config: RunConfig, images: ImageData):
     "Before a model is built and a bar is shown: what is to be regularised has subspaces."
@@ -1132,8 +1178,11 @@ def _train(config: RunConfig, images: ImageData, engine: Engine, place: Place, f
         for left in work.glob(".checkpoint*"):
             left.unlink()  # of a process that was killed while it wrote
         total, show = total_steps(config, len(images.x_train)), place.progress and report is None
-        with _bar(config, total, show) as bar:
-            trainer = Trainer(config, images, engine, work, place, report or bar)
+        with (
+            _bar(config, total, show) as bar,
+            ProgressFile(work / "progress.json", config, report or bar, total) as told,
+        ):
+            trainer = Trainer(config, images, engine, work, place, told)
             try:
                 trainer.run()
             except NotCaptured as e:
