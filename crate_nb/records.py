@@ -266,7 +266,7 @@ class _KeptRows:
 
     def row(self, id: str, stat: os.stat_result) -> dict[str, Any]:
         stamp = [stat.st_mtime_ns, stat.st_size]
-        kept = self.known.get(id)
+        kept: Any = self.known.get(id)
         if not kept or kept[0] != stamp:
             kept = [stamp, _row(read_record(self.record(id)))]
         self.rows[id], row = kept, kept[1]

@@ -28,7 +28,7 @@ from .runs import read_grid, scale_config, without_idle
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
 from .training import Paused, Step, build_model, check_same_images, data_for, logger
-from .training import task_of, total_steps, train
+from .training import task_of, tidy, total_steps, train
 from .measures import is_measured, train_and_measure
 
 # %% ../nbs/24_sweeps.ipynb #092680b2
@@ -390,6 +390,8 @@ def train_all(
         record = None if force else store.get(c)
         if record is None or not complete(record):
             missing[c.id] = c
+        else:
+            tidy(store, c.id)
     if missing or place.data is not None:  # an unreadable data set fails here, before any work
         _check_data(configs, place)
     failed = run_all(list(missing.values()), place, force, task) if missing else {}
@@ -414,6 +416,8 @@ def sweep_local(
     place = as_place(place, **options)
     store = place.store(configs[0])
     left = [c for c in configs if not is_complete(store.get(c), measured)]
+    for id in {c.id for c in configs} - {c.id for c in left}:
+        tidy(store, id)
     _check_data(configs, place)
     return run_all(left, place, task=partial(run_one, measured=measured)) if left else {}
 
@@ -672,11 +676,11 @@ def _send(executor, jobs: Sequence[_Job]) -> list:
             raise UserError(f"SLURM refuses these jobs: {why}") from None
 
 
-def _remember(store: Store, id: str, job):
+def _remember(store: Store, config: RunConfig, job):
     "Note as which job a run was submitted; a note of an earlier failure is dropped."
-    _note(store, id).unlink(missing_ok=True)
-    known = dict(job=job.job_id, log=str(job.paths.stdout))
-    write_atomic(_job_file(store, id), json.dumps(known))
+    _note(store, config.id).unlink(missing_ok=True)
+    known = dict(job=job.job_id, log=str(job.paths.stdout), config=config.model_dump(mode="json"))
+    write_atomic(_job_file(store, config.id), json.dumps(known))
 
 # %% ../nbs/24_sweeps.ipynb #5d0a11da
 def _unattended(configs: Sequence[RunConfig], place: Place, measured: bool) -> list[RunConfig]:
@@ -706,7 +710,7 @@ def submit_slurm(
     jobs = [_Job(c, home(), there, measured) for c in left]
     sent = _send(_executor(store.data / "work" / store.scale / "slurm", options), jobs)
     for config, job in zip(left, sent):
-        _remember(store, config.id, job)
+        _remember(store, config, job)
     return sent
 
 # %% ../nbs/24_sweeps.ipynb #16a00015

@@ -8,7 +8,8 @@ __all__ = ['logger', 'TASKS', 'PROBED', 'data_for', 'architecture_of', 'build_mo
            'numbers', 'Task', 'masks_for', 'masked_batch_loss', 'masked_means', 'masked_score', 'masked_probe',
            'task_of', 'total_steps', 'Batches', 'OtherRun', 'Step', 'Progress', 'is_finished', 'save_checkpoint',
            'load_checkpoint', 'Paused', 'Saver', 'explain_not_finite', 'Watch', 'probe', 'Recorder', 'layer_of_step',
-           'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'ProgressFile', 'train', 'trained_model']
+           'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'ProgressFile', 'tidy', 'train',
+           'trained_model']
 
 # %% ../nbs/21_training.ipynb #e2759a2f
 import gc, json, logging, math, os, time, warnings
@@ -1138,9 +1139,27 @@ class ProgressFile:
         self.write()
         return self
 
-    def __exit__(self, *error):
-        self.path.unlink(missing_ok=True)
+    def __exit__(self, kind, *error):
         self.path.with_suffix(".new").unlink(missing_ok=True)
+        if kind is None:  # what failed, or was put aside, shows how far it came
+            self.path.unlink(missing_ok=True)
+
+# %% ../nbs/21_training.ipynb #484024c0
+def tidy(
+    store: Store,  # of the run
+    id: str,  # of a run whose record is there
+):
+    "Remove the checkpoint of a run that is over, if a killed process left it."
+    work = store.work(id)
+    left = [work / "checkpoint.safetensors", work / "progress.json"]
+    if not any(path.exists() for path in left):
+        return
+    try:
+        with store.lock(id):
+            for path in left:
+                path.unlink(missing_ok=True)
+    except (UserError, OSError):
+        pass  # the run is trained again at this moment, or the home can't be written
 
 # %% ../nbs/21_training.ipynb #3f7bd887
 def _check_subspaces(config: RunConfig, images: ImageData):
@@ -1220,6 +1239,8 @@ def train(
     store = place.store(config)
     pick_device(place.device)  # a mistake is told even where there is a record
     record = None if force else store.get(config)
+    if record:
+        tidy(store, record.id)
     if record and place.data is None:
         return record
     if place.is_late:
