@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['DEFAULT_NOTEBOOKS', 'PARTLY', 'MORE_DATA', 'cli', 'main', 'run_notebook', 'dry_run', 'reproduce', 'reproduce_command',
            'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command', 'report_command',
-           'data_command', 'results_table', 'sweep_command', 'measure_command', 'export_command', 'predict_command',
-           'bench_command']
+           'data_command', 'results_table', 'sweep_command', 'watch_command', 'measure_command', 'export_command',
+           'predict_command', 'bench_command']
 
 # %% ../nbs/31_cli.ipynb #b71d5026
 import json, os, sys, tempfile, time
@@ -803,6 +803,26 @@ def sweep_command(
             return click.echo(_submitted(sent))
         wait_for(configs, scale, measured)
     _say_done(sweep_status(configs, scale, measured), configs, scale)
+
+# %% ../nbs/31_cli.ipynb #ede56c03
+@cli.command("watch")
+@click.argument("queue", nargs=-1)
+@_scale
+@_dataset
+@click.option("--once", is_flag=True, help="Print one table and end, as for a log.")
+@click.option("--every", type=click.FloatRange(0.1), default=2.0, help="Seconds between looks.")
+def watch_command(queue, scale, dataset, once, every):
+    """What runs, how far it is, what waits, what failed.
+
+    QUEUE is a .toml file of a sweep, or an experiment such as tab1 or fig2; several may be given.
+    Without it, all runs are shown that have begun or were submitted. Ctrl-C ends the watching only.
+    """
+    from crate_nb.watch import watch  # the other commands do not need rich
+
+    try:
+        watch(queue, scale, dataset, once, every)
+    except KeyboardInterrupt:
+        pass
 
 # %% ../nbs/31_cli.ipynb #1d2596bd
 def _measure_table(values: Mapping[str, float | None]) -> str:
