@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # for annotations alone
 # %% auto #0
 __all__ = ['DEFAULT_NOTEBOOKS', 'PARTLY', 'MORE_DATA', 'cli', 'main', 'dry_run', 'reproduce', 'reproduce_command', 'copy_command',
            'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command', 'report_command',
-           'data_command', 'results_table', 'sweep_command', 'measure_command', 'export_command', 'predict_command',
-           'bench_command']
+           'data_command', 'results_table', 'sweep_command', 'watch_command', 'measure_command', 'export_command',
+           'predict_command', 'bench_command']
 
 # %% ../nbs/32_cli.ipynb #c7a1f0de
 class _Group(click.Group):
@@ -86,7 +86,9 @@ def main(
         code = _fail(e.format_message())
     except UserError as e:
         code = _fail(str(e))
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as e:
+        if isinstance(e.__cause__, EOFError):  # a broken pipe to another process is nobody's wish
+            raise e.__cause__ from None
         click.echo("\ninterrupted; the same command goes on from here", err=True)
         code = 130
     sys.exit(code)
@@ -926,6 +928,26 @@ def sweep_command(
             return click.echo(_submitted(sent))
         wait_for(configs, scale, measured)
     _say_done(sweep_status(configs, scale, measured), configs, scale)
+
+# %% ../nbs/32_cli.ipynb #ede56c03
+@cli.command("watch")
+@click.argument("queue", nargs=-1)
+@_scale
+@_dataset
+@click.option("--once", is_flag=True, help="Print one table and end, as for a log.")
+@click.option("--every", type=click.FloatRange(0.1), default=2.0, help="Seconds between looks.")
+def watch_command(queue, scale, dataset, once, every):
+    """What runs, how far it is, what waits, what failed.
+
+    QUEUE is a .toml file of a sweep, or an experiment such as tab1 or fig2; several may be given.
+    Without it, all runs are shown that have begun or were submitted. Ctrl-C ends the watching only.
+    """
+    from crate_nb.watch import watch  # the other commands do not need rich
+
+    try:
+        watch(queue, scale, dataset, once, every)
+    except KeyboardInterrupt:
+        pass
 
 # %% ../nbs/32_cli.ipynb #1d2596bd
 def _measure_table(values: Mapping[str, float | None]) -> str:

@@ -4,8 +4,8 @@
 
 # %% ../nbs/00_core.ipynb #b21dc5b4
 from __future__ import annotations
-import hashlib, importlib, io, json, math, os, re, reprlib, statistics, subprocess, sys, tempfile
-import time
+import fcntl, glob, hashlib, importlib, io, json, math, os, re, reprlib, statistics, subprocess, sys
+import tempfile, time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
@@ -166,16 +166,41 @@ def temporary_home() -> Iterator[Path]:  # a new, empty folder, deleted at the e
                 os.environ["CRATE_NB_HOME"] = before
 
 # %% ../nbs/00_core.ipynb #f1436b0a
+def _drop_leftovers(path: Path) -> None:
+    "Remove what processes left behind that were killed while they wrote `path`."
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        try:
+            with left.open() as f:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+        except OSError:
+            pass  # its writer lives, another process was faster, or there are no locks here
+
+
+def _temporary(path: Path) -> tuple[int, str]:
+    "A new file beside `path`, locked while this process lives: its handle and its name."
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:
+            return handle, name  # a file system without locks, where leftovers stay
+        if os.path.exists(name):
+            return handle, name
+        os.close(handle)  # taken for a leftover before it was locked
+
+
 def _replace_file(path: Path, content: bytes) -> None:
     "Write `content` to a temporary file beside `path`, then give that file the name `path`."
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    _drop_leftovers(path)
+    handle, temporary = _temporary(path)
     try:
         with os.fdopen(handle, "wb") as f:
             f.write(content)
             f.flush()
             os.fsync(f.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
     except OSError:
         Path(temporary).unlink(missing_ok=True)
         raise

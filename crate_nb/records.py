@@ -336,21 +336,22 @@ class _KeptRows:
     The first line of the file is a digest of the rest.
     """
 
-    def __init__(self, path: Path):
-        self.path, self.rows = path, dict[str, list]()
+    def __init__(self, path: Path, record: Callable[[str], Path]):
+        self.path, self.record, self.rows = path, record, dict[str, list]()
         try:
             digest, _, rows = read_file(path, "index", limit=2**30).partition(b"\n")
             self.known = json.loads(rows) if digest.decode() == _sha(rows) else {}
         except ValueError:  # there is none, or it is damaged: the records themselves are read
             self.known = {}
 
-    def row(self, id: str, path: Path, stat: os.stat_result) -> dict[str, Any]:
+    def row(self, id: str, stat: os.stat_result) -> dict[str, Any]:
         stamp = [stat.st_mtime_ns, stat.st_size]
-        known = self.known.get(id)
-        row = known[1] if known and known[0] == stamp else _row(read_record(path))
-        self.rows[id] = [stamp, row]
+        kept: Any = self.known.get(id)
+        if not kept or kept[0] != stamp:
+            kept = [stamp, _row(read_record(self.record(id)))]
+        self.rows[id], row = kept, kept[1]
         if row["variant"] not in VARIANTS:
-            raise Unregistered(path, row["variant"])
+            raise Unregistered(self.record(id), row["variant"])
         return row
 
     def save(self):
@@ -380,37 +381,46 @@ def _tell_left_out(scale: str, variants: set[str]):
         )
 
 
+def _is_gone(error: Exception) -> bool:
+    "Whether a file could not be read because another process has just deleted it."
+    return any(isinstance(e, FileNotFoundError) for e in (error, error.__cause__))
+
+
 class Store(Locks):
     "The records of one scale; those of variants that this process does not know are left out."
 
     def __contains__(self, config: RunConfig | str) -> bool:
         return self.path(config if isinstance(config, str) else config.id).is_file()
 
-    def _files(self) -> Iterator[tuple[str, Path, os.stat_result]]:
-        "Ids, files and their state, by id; what holds no record (such as .DS_Store) is passed by."
+    def _files(self) -> Iterator[tuple[str, os.stat_result]]:
+        "Ids and the state of their files; what holds no record (such as .DS_Store) is passed by."
         with reading(f"the records in {self.root} can't be listed", "check its permissions"):
             for id in sorted(os.listdir(self.root)) if self.root.is_dir() else ():
                 try:
-                    yield id, self.path(id), os.stat(self.path(id))
+                    # a Path takes longer than stat
+                    yield id, os.stat(f"{self.root}/{id}/record.json")
                 except (FileNotFoundError, NotADirectoryError):
                     pass
 
-    def _each(self, read: Callable[[str, Path, os.stat_result], _T]) -> Iterator[_T]:
+    def _each(self, read: Callable[[str, os.stat_result], _T]) -> Iterator[_T]:
         "What `read` makes of each file; records of unknown variants are left out."
         unknown: set[str] = set()
-        for id, path, stat in self._files():
+        for id, stat in self._files():
             try:
-                yield read(id, path, stat)
+                yield read(id, stat)
             except Unregistered as e:
                 unknown.add(e.variant)
+            except (UserError, OSError) as e:
+                if not _is_gone(e):
+                    raise
         _tell_left_out(self.scale, unknown)
 
     def __iter__(self) -> Iterator[Record]:
-        return self._each(lambda id, path, stat: read_record(path))
+        return self._each(lambda id, stat: read_record(self.path(id)))
 
     def rows(self) -> list[dict[str, Any]]:
         "One row per record, by id: configuration, final metrics, where and when."
-        kept = _KeptRows(self.data / "cache" / f"records-{self.scale}-{_LAYOUT}.json")
+        kept = _KeptRows(self.data / "cache" / f"records-{self.scale}-{_LAYOUT}.json", self.path)
         rows = list(self._each(kept.row))
         kept.save()
         return rows
@@ -425,7 +435,12 @@ class Store(Locks):
     ) -> Record | None:
         "The record of a configuration or an id; None if there is none."
         path = self.path(config if isinstance(config, str) else config.id)
-        return read_record(path) if os.path.exists(path) else None
+        try:
+            return read_record(path) if os.path.exists(path) else None
+        except UserError as e:
+            if _is_gone(e):
+                return None
+            raise
 
     def put(
         self,
@@ -439,7 +454,7 @@ class Store(Locks):
 
     def digest(self) -> str:
         "16 hex digits over all records, whole; any that is added, changed or deleted changes it."
-        files = [(id, _sha(path.read_bytes())) for id, path, _ in self._files()]
+        files = list(self._each(lambda id, stat: (id, _sha(self.path(id).read_bytes()))))
         return _sha(repr(files).encode())[:16]
 
 # %% ../nbs/18_records.ipynb #2c2c07dd

@@ -8,13 +8,14 @@ __all__ = ['STATES', 'find_grid', 'dataset_label', 'place_of', 'plan', 'queue', 
            'wait_for', 'SlurmOptions', 'check_slurm', 'submit_slurm', 'estimate_seconds', 'duration']
 
 # %% ../nbs/24_sweeps.ipynb #6682ac9e
-import ctypes, json, logging, math, multiprocessing, os, queue as queues, shutil, signal, subprocess
+import json, logging, math, multiprocessing, os, shutil, signal, subprocess, threading
 import time, traceback, warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
@@ -27,7 +28,7 @@ from .runs import read_grid, regularised_at, scale_config, without_idle
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
 from .training import Paused, Step, build_model, check_same_images, data_for, logger
-from .training import task_of, total_steps, train
+from .training import task_of, tidy, total_steps, train
 from .measures import is_measured, train_and_measure
 
 # %% ../nbs/24_sweeps.ipynb #092680b2
@@ -208,34 +209,36 @@ _reports: Any = None  # of a worker: where it reports progress
 _device: str | None = None  # of a worker: what it computes on
 
 
-def _start_worker(reports, devices):
+def _end_with_parent():
+    "Wait for the end of the parent process, and end this one."
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only a worker has a parent"
+    parent.join()
+    os._exit(1)
+
+
+def _start_worker(reports: Connection, devices: Connection, names: Sequence[str]):
     "Runs once in each worker process: no keyboard interrupts, and no life after the parent."
     global _reports, _device
-    _reports, _device = reports, devices.get()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # Linux: PR_SET_PDEATHSIG
-    except (AttributeError, OSError):
-        pass
+    _reports, _device = reports, names[os.read(devices.fileno(), 1)[0]]
 
 
 class _Reporter:
     "What a worker tells of a run's steps, a few times a second."
 
     def __init__(self, id: str):
-        self.id, self.parent = id, os.getppid()
-        self.pending, self.seen, self.last = 0, 0, 0.0
+        self.id, self.pending, self.seen, self.last = id, 0, 0, 0.0
         self.tell(0, {})
 
     def tell(self, steps: int, values: dict):
-        _reports.put((self.id, steps, values))
+        _reports.send((self.id, steps, values))  # below 4 kB, so it arrives whole or not at all
 
     def __call__(self, steps: int, values: dict):
         self.pending += steps
         self.seen += steps
         if time.monotonic() - self.last > 0.3:
-            if os.getppid() != self.parent:
-                os._exit(1)
             self.tell(self.pending, values)
             self.pending, self.last = 0, time.monotonic()
 
@@ -258,14 +261,13 @@ def _work(task: Callable, config: RunConfig, place: Place, force: bool, steps: i
     return None
 
 # %% ../nbs/24_sweeps.ipynb #16a0000f
-def _watch(futures, reports, bar) -> set[str]:
+def _watch(futures, reports: Connection, bar) -> set[str]:
     "Forward progress to the bar until all runs are over; the ids of those that began."
     begun = set()
-    while not all(f.done() for f in futures) or not reports.empty():
-        try:
-            id, steps, values = reports.get(timeout=0.3)
-        except queues.Empty:
+    while (more := reports.poll(0.3)) or not all(f.done() for f in futures):
+        if not more:
             continue
+        id, steps, values = reports.recv()
         begun.add(id)
         if values:
             shown = {k: f"{v:.2f}" for k, v in values.items()}
@@ -286,25 +288,35 @@ def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
     return futures
 
 
-def _run_pool(calls: dict[str, tuple], devices: list[str], manager, bar):
+@contextmanager
+def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]]:
+    "Worker processes, one per device, and where they report."
+    fresh = multiprocessing.get_context("spawn")
+    names = sorted(set(devices))
+    with ExitStack() as pipes:
+        reports, reporting, slots, free = map(
+            pipes.enter_context, (*fresh.Pipe(duplex=False), *fresh.Pipe(duplex=False))
+        )
+        os.write(free.fileno(), bytes(map(names.index, devices)))  # each worker takes one byte
+        pool = ProcessPoolExecutor(len(devices), fresh, _start_worker, (reporting, slots, names))
+        try:
+            yield pool, reports
+        except BaseException:  # such as Ctrl-C: whatever ends the sweep here ends its workers
+            for p in (pool._processes or {}).values():
+                p.terminate()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _run_pool(calls: dict[str, tuple], devices: list[str], bar):
     """Run `calls` (id -> arguments of `_work`) until all have ended or a worker was killed.
 
     Of the runs that ended: id -> why it failed, or None; and the ids of those that were cut off.
     """
-    reports, slots = manager.Queue(), manager.Queue()
-    for d in devices:
-        slots.put(d)
-    fresh = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(len(devices), fresh, _start_worker, (reports, slots))
-    try:
+    with _pool(devices) as (pool, reports):
         futures = _submit(pool, calls)
         begun = _watch(futures.values(), reports, bar)
-    except KeyboardInterrupt:
-        for p in (pool._processes or {}).values():
-            p.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
     ended = {i: f.result() for i, f in futures.items() if not f.cancelled() and not f.exception()}
     return ended, begun - ended.keys()
 
@@ -316,14 +328,14 @@ def _suspects(batch: list[str], ended: dict, found: dict, cut_off: set[str]) -> 
     return set(batch) - ended.keys()
 
 
-def _run_batches(calls: dict[str, tuple], devices: list[str], manager, bar, kills: int) -> dict:
+def _run_batches(calls: dict[str, tuple], devices: list[str], bar, kills: int) -> dict:
     "Run all calls in pools, again and again until each has ended or is given up."
     ended: dict[str, str | None] = {}
     killed = dict.fromkeys(calls, 0)
     while left := [i for i in calls if i not in ended]:
         batch = [i for i in left if not killed[i]] or left[:1]
         some = {i: calls[i] for i in batch}
-        found, cut_off = _run_pool(some, devices[: len(batch)], manager, bar)
+        found, cut_off = _run_pool(some, devices[: len(batch)], bar)
         ended |= found
         for i in _suspects(batch, ended, found, cut_off):
             killed[i] += 1
@@ -351,11 +363,8 @@ def run_all(
     devices = worker_devices(place.device, place.workers)
     calls = {c.id: (task, c, place, force, total_steps(c, images)) for c in configs}
     total, title = sum(call[-1] for call in calls.values()), f"{len(calls)} runs"
-    with (
-        multiprocessing.get_context("spawn").Manager() as manager,
-        progress_bar(total=total, unit="step", desc=title, disable=not place.progress) as bar,
-    ):
-        ended = _run_batches(calls, devices, manager, bar, kills)
+    with progress_bar(total=total, unit="step", desc=title, disable=not place.progress) as bar:
+        ended = _run_batches(calls, devices, bar, kills)
     return {id: why for id, why in ended.items() if why}
 
 # %% ../nbs/24_sweeps.ipynb #16a00013
@@ -383,6 +392,8 @@ def train_all(
         record = None if force else store.get(c)
         if record is None or not complete(record):
             missing[c.id] = c
+        else:
+            tidy(store, c.id)
     if missing or place.data is not None:  # an unreadable data set fails here, before any work
         _check_data(configs, place)
     failed = run_all(list(missing.values()), place, force, task) if missing else {}
@@ -407,6 +418,8 @@ def sweep_local(
     place = as_place(place, **options)
     store = place.store(configs[0])
     left = [c for c in configs if not is_complete(store.get(c), measured)]
+    for id in {c.id for c in configs} - {c.id for c in left}:
+        tidy(store, id)
     _check_data(configs, place)
     return run_all(left, place, task=partial(run_one, measured=measured)) if left else {}
 
@@ -670,11 +683,11 @@ def _send(executor, jobs: Sequence[_Job]) -> list:
             raise UserError(f"SLURM refuses these jobs: {why}") from None
 
 
-def _remember(store: Store, id: str, job):
+def _remember(store: Store, config: RunConfig, job):
     "Note as which job a run was submitted; a note of an earlier failure is dropped."
-    _note(store, id).unlink(missing_ok=True)
-    known = dict(job=job.job_id, log=str(job.paths.stdout))
-    write_atomic(_job_file(store, id), json.dumps(known))
+    _note(store, config.id).unlink(missing_ok=True)
+    known = dict(job=job.job_id, log=str(job.paths.stdout), config=config.model_dump(mode="json"))
+    write_atomic(_job_file(store, config.id), json.dumps(known))
 
 # %% ../nbs/24_sweeps.ipynb #5d0a11da
 def _unattended(configs: Sequence[RunConfig], place: Place, measured: bool) -> list[RunConfig]:
@@ -704,7 +717,7 @@ def submit_slurm(
     jobs = [_Job(c, home(), there, measured) for c in left]
     sent = _send(_executor(store.data / "work" / store.scale / "slurm", options), jobs)
     for config, job in zip(left, sent):
-        _remember(store, config.id, job)
+        _remember(store, config, job)
     return sent
 
 # %% ../nbs/24_sweeps.ipynb #16a00015

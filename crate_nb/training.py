@@ -8,10 +8,11 @@ __all__ = ['logger', 'TASKS', 'PROBED', 'data_for', 'architecture_of', 'build_mo
            'numbers', 'Task', 'masks_for', 'masked_batch_loss', 'masked_means', 'masked_score', 'masked_probe',
            'task_of', 'total_steps', 'Batches', 'OtherRun', 'Step', 'Progress', 'is_finished', 'save_checkpoint',
            'load_checkpoint', 'Paused', 'Saver', 'explain_not_finite', 'Watch', 'probe', 'Recorder', 'layer_of_step',
-           'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'train', 'trained_model']
+           'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'ProgressFile', 'tidy', 'train',
+           'trained_model']
 
 # %% ../nbs/21_training.ipynb #e2759a2f
-import gc, hashlib, json, logging, math, time, warnings
+import gc, hashlib, json, logging, math, os, time, warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -1045,12 +1046,18 @@ def make_record(
     )
 
 # %% ../nbs/21_training.ipynb #2831313a
+_compared: set[tuple[str, str, str, int]] = set()  # stores and images that were compared already
+
+
 def check_same_images(
     store: Store,  # with whose records they are compared
     images: ImageData,  # of the run to come; their name and digest count
     config: RunConfig,  # of the run to come; records of other image sizes do not count
 ):
     "Refuse images that are not those which the records of their label were trained on."
+    what = (str(store.root), images.name, images.digest, config.image_size)
+    if what in _compared:  # a long sweep would list the store again for each of its runs
+        return
     # Pictures of several sizes are resized as they are read, so each size has a digest of its own.
     for row in store.rows():
         alike = row["dataset"] == images.name and row["image_size"] == config.image_size
@@ -1059,6 +1066,7 @@ def check_same_images(
                 f"record {row['id']} was trained on other images that are called "
                 f"{images.name!r} too; give the folder another name"
             )
+    _compared.add(what)
 
 # %% ../nbs/21_training.ipynb #484024bb
 @contextmanager
@@ -1105,6 +1113,70 @@ def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
     pays = is_long(config, count) and can_compile()
     return replace(engine, compiled=pays if place.compiled is None else place.compiled)
 
+# %% ../nbs/21_training.ipynb #484024bd
+class ProgressFile:
+    "What a run says of itself in a file while it is trained; a disk that is full is no matter."
+
+    def __init__(
+        self,
+        path: Path,  # of the file
+        config: RunConfig,  # of the run
+        report: Callable,  # report(steps, values), called first; see `train`
+        total: int,  # steps of the whole run
+    ):
+        self.path, self.report = path, report
+        self.begun, self.next, self.means = time.monotonic(), 0.0, dict[str, float]()
+        self.said: dict[str, Any] = dict(config=config.model_dump(mode="json"), total=total)
+        self.said |= dict(step=0, resumed=0)
+
+    def __call__(self, steps: int, values: dict[str, float]):
+        self.report(steps, values)
+        self.said["step"] += steps
+        if not values:  # steps of an earlier process
+            self.said["resumed"] += steps
+        for name, value in values.items():
+            self.means[name] = 0.95 * self.means.get(name, value) + 0.05 * value
+        if time.monotonic() >= self.next:
+            self.write()
+
+    def write(self):
+        "Write the file now: steps, seconds of this process, running means."
+        now = time.monotonic()
+        self.next = now + 1.0
+        text = json.dumps(self.said | dict(seconds=now - self.begun, means=self.means))
+        new = self.path.with_suffix(".new")  # the lock of the run allows one writer
+        try:
+            new.write_text(text)
+            os.replace(new, self.path)
+        except OSError:
+            pass
+
+    def __enter__(self):
+        self.write()
+        return self
+
+    def __exit__(self, kind, *error):
+        self.path.with_suffix(".new").unlink(missing_ok=True)
+        if kind is None:  # what failed, or was put aside, shows how far it came
+            self.path.unlink(missing_ok=True)
+
+# %% ../nbs/21_training.ipynb #484024c0
+def tidy(
+    store: Store,  # of the run
+    id: str,  # of a run whose record is there
+):
+    "Remove the checkpoint of a run that is over, if a killed process left it."
+    work = store.work(id)
+    left = [work / "checkpoint.safetensors", work / "progress.json"]
+    if not any(path.exists() for path in left):
+        return
+    try:
+        with store.lock(id):
+            for path in left:
+                path.unlink(missing_ok=True)
+    except (UserError, OSError):
+        pass  # the run is trained again at this moment, or the home can't be written
+
 # %% ../nbs/21_training.ipynb #3f7bd887
 def _check_subspaces(config: RunConfig, images: ImageData):
     "Before a model is built and a bar is shown: what is to be regularised has subspaces."
@@ -1141,8 +1213,11 @@ def _train(config: RunConfig, images: ImageData, engine: Engine, place: Place, f
         for left in work.glob(".checkpoint*"):
             left.unlink()  # of a process that was killed while it wrote
         total, show = total_steps(config, len(images.x_train)), place.progress and report is None
-        with _bar(config, total, show) as bar:
-            trainer = Trainer(config, images, engine, work, place, report or bar)
+        with (
+            _bar(config, total, show) as bar,
+            ProgressFile(work / "progress.json", config, report or bar, total) as told,
+        ):
+            trainer = Trainer(config, images, engine, work, place, told)
             try:
                 trainer.run()
             except NotCaptured as e:
@@ -1181,6 +1256,8 @@ def train(
     store = place.store(config)
     pick_device(place.device)  # a mistake is told even where there is a record
     record = None if force else store.get(config)
+    if record:
+        tidy(store, record.id)
     if record and place.data is None:
         return record
     if place.is_late:
