@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-import pandas as pd, torch
+import numpy as np, pandas as pd, torch
 from matplotlib.markers import MarkerStyle
 from torch import Tensor
 from .core import generator, home, write_atomic
@@ -194,8 +194,8 @@ def marker_path(
     "The outline of a marker."
     style = MarkerStyle(marker)
     outline = style.get_path().transformed(style.get_transform())
-    lines = outline.to_polygons(closed_only=False)
-    size = max(abs(xy) for line in lines for point in line for xy in point)
+    lines = [np.asarray(line) for line in outline.to_polygons(closed_only=False)]
+    size = max(np.abs(line).max() for line in lines)
     points = [[f"{x / size:.2f},{-y / size:.2f}" for x, y in line] for line in lines]
     return "".join(f"M{'L'.join(line)}Z" for line in points)
 

@@ -100,7 +100,7 @@ def _held(step: Tensor, z: Tensor) -> Tensor:
     return torch.where(bounded, step, z)
 
 
-def _check_bounded(z: Tensor, rule: str, layer: int, eps: float, kappa: float):
+def _check_bounded(z: Tensor, rule: str, layer: int, eps: float, kappa: float | Tensor):
     if not z.abs().max() < _LARGEST:
         raise UserError(
             f"rule {rule} diverges in layer {layer} with kappa = {kappa:g} at eps = {eps:g}; "
