@@ -25,6 +25,7 @@ html_domain_indices = False
 html_theme = "furo"
 html_title = project
 html_static_path = ["_static"]
+html_extra_path = ["../build/extra"]  # what stage.py makes that is no page of Sphinx
 html_css_files = ["custom.css"]
 html_copy_source = False
 html_show_sourcelink = False
