@@ -351,6 +351,7 @@ th[aria-sort=descending] button::after { content: " ▼" }
 .two > div { min-width: 0 }
 .plot { background: #fff; border-radius: 4px; padding: .3rem; width: 100%; overflow-x: auto }
 .only-print { display: none }
+@media (max-width: 82rem) { table { font-size: .7rem } th, td { padding: .25rem .27rem } }
 @media (max-width: 40rem) { dl { grid-template-columns: 1fr } }
 @media print {
   body { max-width: none; font-size: 10.5pt }

@@ -14,7 +14,7 @@ from PIL import Image
 import reference
 from reference import MODULES, ROOT, sentence
 from crate_nb.claims import CLAIMS
-from crate_nb.explore import explore_page, sources
+from crate_nb.explore import explore_page, shown_scales
 from crate_nb.figures import GROUPS, NOTEBOOKS, RESULTS, claims_of, is_fresh
 from crate_nb.report import MARKS, tally
 import results
@@ -189,8 +189,10 @@ def escaped(text: str, page: str = "", own: tuple[str, ...] = ()) -> str:
 
 
 def maths(text: str) -> str:
-    "A caption as markdown: R^c as a formula."
-    return re.sub(r"R\^c\b", "$R^c$", escaped(text))
+    "A caption as markdown: R^c as a formula, and formulas as they are."
+    parts = re.split(r"(\$[^$]+\$)", text)  # text and formulas in turn
+    parts[::2] = [re.sub(r"R\^c\b", "$R^c$", escaped(part)) for part in parts[::2]]
+    return "".join(parts)
 
 
 # ---------------------------------------------------------------- notebooks
@@ -384,7 +386,7 @@ The whole notebook, with its code: [{notebook}]({link}).
 NO_CLAIM = "The table makes no claim: it lists the models that the other tables are about."
 NOT_SHOWN = f"Nothing is shown at scale `{SCALE}` yet, because its runs are not recorded.\n"
 HOW_TO_READ = (
-    "\n`measured` is the check that decides the verdict, with its 95 % interval. "
+    "\nWhat is measured is the check that decides the verdict, with its 95 % interval. "
     f"[Claims](../library/{MODULES['claims'].stem}.ipynb) says what the verdicts mean.\n"
 )
 
@@ -394,7 +396,8 @@ def result_page(name: str, key: str):
     page, path = RESULTS[key].pages[name], f"paper/{name}"
     notebook = RESULTS[key].notebook
     figures = "\n".join(filter(None, (shown(n, path) for n in page.shown)))
-    verdict = verdict_table(page.claims) + HOW_TO_READ if page.claims else ""
+    is_run = any(results.verdicts().measured[list(page.claims)])
+    verdict = verdict_table(page.claims) + HOW_TO_READ if is_run else ""
     text = RESULT_PAGE.format(
         title=page.title,
         key=key,
@@ -421,7 +424,8 @@ def in_short(key: str) -> str:
     first = {about["kind"]: name for about, name in reversed(saved) if about}
     if RESULTS[key].pages or "figure" not in first:
         return ""
-    verdict = verdict_table(claims) + HOW_TO_READ if claims else ""
+    verdict = "\n".join(f"- {saw(claim)}" for claim in claims)
+    verdict += f"\n{HOW_TO_READ}" if claims else ""
     figures = "\n".join(shown(first[kind], page) for kind in ("figure", "table") if kind in first)
     return f"## In short\n\n{verdict}\n{figures}\n## The notebook"
 
@@ -529,7 +533,8 @@ def page_rows(owners: dict[str, str], folder: str) -> str:
 def saw(claim: str) -> str:
     "The check that decides on a claim, as the overview says it."
     found = results.verdicts().loc[claim]
-    return f"{MARKS[found.verdict]} {maths(found.claim)}: *{maths(found.measured)}*"
+    measured = f": *{maths(found.measured)}*" if found.measured else ""
+    return f"{MARKS[found.verdict]} {maths(found.claim)}{measured}"
 
 
 def theory_rows() -> str:
@@ -592,7 +597,7 @@ hide-toc: true
 # Explore
 
 {{.provenance}}
-{numbers} Notebook: [{stem}](../library/{stem}.ipynb).
+Numbers: records of {scales}. Notebook: [{stem}](../library/{stem}.ipynb).
 
 Which records are there, how does SRR go from layer to layer, and which update rules compress? \
 Below you choose what is shown: each control says what to see.
@@ -606,9 +611,8 @@ def explore_part():
     "The page that answers to its reader's hand, and the page of the book that shows it."
     EXTRA.joinpath("explore").mkdir(parents=True, exist_ok=True)
     (EXTRA / "explore" / "records.html").write_text(explore_page(SCALE))
-    numbers = "; ".join(f"scale `{scale}`: {said}" for scale, said in sources(SCALE))
-    stem = MODULES["explore"].stem
-    write("explore/index.md", EXPLORE.format(numbers=f"Numbers: {numbers}.", stem=stem))
+    scales = ", ".join(f"scale `{scale}`" for scale in shown_scales(SCALE))
+    write("explore/index.md", EXPLORE.format(scales=scales, stem=MODULES["explore"].stem))
 
 
 # ---------------------------------------------------------------- the reference
