@@ -351,7 +351,7 @@ th[aria-sort=descending] button::after { content: " ▼" }
 .two > div { min-width: 0 }
 .plot { background: #fff; border-radius: 4px; padding: .3rem; width: 100%; overflow-x: auto }
 .only-print { display: none }
-@media (max-width: 82rem) { table { font-size: .7rem } th, td { padding: .25rem .27rem } }
+@media (max-width: 82rem) { table { font-size: .7rem } th, td { padding: .25rem .18rem } }
 @media (max-width: 40rem) { dl { grid-template-columns: 1fr } }
 @media print {
   body { max-width: none; font-size: 10.5pt }
@@ -423,12 +423,12 @@ side; a line without a band is one seed. At first, the members with the most see
 <div><label for="epoch"><span class="what"></span> along the layers, after epoch
 <output id="epoch-is"></output>
 <input id="epoch" type="range" min="0">
-<small>Epoch 0 is the untrained model. The axes stay, so you see what training moves.</small>
+<small>Epoch 0 is untrained. The axes stay: you see what training moves.</small>
 </label><div class="plot"><div id="by-layer" style="width: 100%"></div></div></div>
 <div><label for="layer"><span class="what"></span> along training, at layer
 <output id="layer-is"></output>
 <input id="layer" type="range" min="1">
-<small>A line that rises from left to right is a layer whose value training raises.</small>
+<small>Where a line rises from left to right, training raises the value.</small>
 </label><div class="plot"><div id="by-epoch" style="width: 100%"></div></div></div>
 </div></div>
 """
