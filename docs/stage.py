@@ -219,22 +219,21 @@ def cleaned_outputs(cell: dict, source: str, page: str) -> list[dict]:
 FOLDED = {"guides/what_we_found"}  # pages that are read for their outputs: their code is folded
 
 
+def with_folded_code(cell: dict) -> dict:
+    "A cell whose code is shown on a click; as it is if it has none, or none that is shown."
+    if cell["cell_type"] != "code" or cell["metadata"].get("tags"):
+        return cell
+    return dict(cell, metadata=dict(tags=["hide-input"]))
+
+
 def folded(cells: list[dict], page: str) -> list[dict]:
-    """Cells with the code folded that a reader passes by: imports and parameters, which stand
-    above the second heading, and all code of a page in `FOLDED`."""
-    heads = [i for i, c in enumerate(cells) if re.search(r"(?m)^## ", "".join(c["source"]))]
-    start = min([i for i in heads if i], default=0)
-    is_open = page.startswith("guides/") and page not in FOLDED
-
-    def fold(i, cell):
-        is_code = cell["cell_type"] == "code" and "remove-input" not in cell["metadata"].get(
-            "tags", []
-        )
-        if is_open or not is_code or (i > start and page not in FOLDED):
-            return cell
-        return dict(cell, metadata=dict(tags=["hide-input"]))
-
-    return [fold(i, cell) for i, cell in enumerate(cells)]
+    """The cells of a page, with the code folded that a reader passes by: imports and parameters,
+    which stand above the first heading but the title, and all code of a page in `FOLDED`."""
+    if page.startswith("guides/") and page not in FOLDED:
+        return cells
+    heads = [i for i, c in enumerate(cells) if i and "".join(c["source"]).startswith("## ")]
+    end = len(cells) if page in FOLDED else min(heads, default=0)
+    return [*map(with_folded_code, cells[:end]), *cells[end:]]
 
 
 def cleaned(cell: dict, source: str, page: str) -> dict | None:
