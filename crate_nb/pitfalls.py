@@ -100,7 +100,7 @@ def _held(step: Tensor, z: Tensor) -> Tensor:
     return torch.where(bounded, step, z)
 
 
-def _check_bounded(z: Tensor, rule: str, layer: int, eps: float, kappa: float):
+def _check_bounded(z: Tensor, rule: str, layer: int, eps: float, kappa: float | Tensor):
     if not z.abs().max() < _LARGEST:
         raise UserError(
             f"rule {rule} diverges in layer {layer} with kappa = {kappa:g} at eps = {eps:g}; "
@@ -117,7 +117,7 @@ def toy_trajectory(
     p: int = 16,  # their dimension, at most d
     layers: int = 12,  # L, steps; at least 1
     eps: float = 1.0,  # distortion (> 0), squared inside
-    kappa: float = 0.1,  # step size
+    kappa: float | Tensor = 0.1,  # step size; or, with `hold`, one for each draw (draws, 1, 1)
     norm: float | None = 1.0,  # length of the first tokens; None: as drawn, about sqrt(d)
     hold: bool = False,  # keep the last tokens of a draw that diverges, instead of raising an error
 ) -> Tensor:  # (draws, layers, 2): R^c before and after each step, in nats

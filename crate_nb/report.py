@@ -25,6 +25,7 @@ from .claims import Claim, CLAIMS, Evidence, SUBSPACE, TABLES, TOKENS, TOY_SEEDS
 from .claims import VERDICTS, main_rows, printed_audit, summary, tested, verdicts
 from .figures import GROUPS, RESULTS, Saved, TITLES, claims_of, markdown_table, result_of
 from .figures import saved_results, stem
+from .explore import write_explore
 
 # %% ../nbs/28_report.ipynb #19fa0007
 MARKS = {  # verdict -> its mark, for readers who skim
@@ -132,7 +133,9 @@ _PAGE = """
 <h1>Sparse rate reduction in transformer-like models: what reproduces</h1>
 <p>This page has every figure, table and verdict that <code>crate_nb</code> made at
     scale <b>{{ scale }}</b> from the records of trained models. A claim's verdict follows from its
-    interval. Where the paper prints a number, it stands beside ours.</p>
+    interval. Where the paper prints a number, it stands beside ours. Beside this page lies
+    <a href="explore.html">Explore</a>: all records in a table, SRR by layer and the update rules,
+    with controls.</p>
 <dl>{% for k, v in facts %}<dt>{{ k }}</dt><dd>{{ v }}</dd>{% endfor %}</dl>
 <nav><a href="#claims">Verdicts</a>
     {% for s in sections %}<a href="#{{ s.id }}">{{ s.short }}</a>{% endfor %}</nav>
@@ -317,7 +320,8 @@ def _tally_by_group(found: pd.DataFrame) -> str:
 def write_report(
     scale: str,  # a row of `runs.SCALES`
 ) -> Path:  # figures/<scale>/report.html
-    "Put every figure, table and verdict of a scale on one page."
+    "Put every figure, table and verdict of a scale on one page, with `explore.html` beside it."
+    write_explore(scale)
     folder, records = home() / "figures" / scale, list(Store(scale))
     labels = sorted({r.config.dataset for r in records}) or [dataset_label(scale)]
     found = {label: verdicts(scale, label).set_index("id", drop=False) for label in labels}

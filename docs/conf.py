@@ -11,6 +11,7 @@ project_copyright = settings["copyright"]
 
 extensions = ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline"]
 nb_execution_mode = "off"
+nb_code_prompt_show = nb_code_prompt_hide = "Code"
 nb_render_markdown_format = "myst"  # so that links in outputs lead to pages, too
 myst_enable_extensions = ["dollarmath", "amsmath", "fieldlist", "attrs_block", "attrs_inline"]
 myst_dmath_double_inline = True  # $$ may stand right below a line of text
@@ -25,6 +26,7 @@ html_domain_indices = False
 html_theme = "furo"
 html_title = project
 html_static_path = ["_static"]
+html_extra_path = ["../build/extra"]  # what stage.py makes that is no page of Sphinx
 html_css_files = ["custom.css"]
 html_copy_source = False
 html_show_sourcelink = False

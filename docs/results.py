@@ -49,6 +49,14 @@ def saved(name: str) -> dict | None:
     return None
 
 
+def saved_by(key: str) -> list[str]:
+    "The names of what the notebook of a result saved, in its order."
+    files = [path for folder in FIGURES.values() for path in folder.glob("*.json")]
+    found = [json.loads(path.read_text()) for path in files]
+    mine = [about for about in found if about["notebook"] == key]
+    return [about["name"] for about in sorted(mine, key=lambda about: about["index"])]
+
+
 NO_MODELS = (
     "Numbers: computed from fixed seeds and the paper's printed tables; no model is trained."
 )

@@ -14,12 +14,14 @@ from PIL import Image
 import reference
 from reference import MODULES, ROOT, sentence
 from crate_nb.claims import CLAIMS
+from crate_nb.explore import explore_page, shown_scales
 from crate_nb.figures import GROUPS, NOTEBOOKS, RESULTS, claims_of, is_fresh
 from crate_nb.report import MARKS, tally
 import results
 from results import LABEL, SCALE
 
 OUT = ROOT / "build" / "docs"
+EXTRA = ROOT / "build" / "extra"  # copied into the site as it is
 settings = ConfigParser()
 settings.read(ROOT / "settings.ini")
 settings = settings["DEFAULT"]
@@ -55,6 +57,7 @@ PAGES = {
     "README.md": "index",
     "data/README.md": "reference/data_files",
     f"figures/{SCALE}/report.html": "paper/index",
+    f"figures/{SCALE}/explore.html": "explore/index",
     f"figures/{SCALE}/{results.REPORT}": "paper/report",
 }
 PAGES |= {f"nbs/{p.name}": f"library/{p.stem}" for p in MODULES.values()}
@@ -64,6 +67,7 @@ PAGES |= {f"nbs/{n}.ipynb": n for n in NOTEBOOKS.values()}
 MADE = {
     "reference/data_files",
     "paper/report",
+    "explore/index",
     *(f"{group}/index" for group in GROUPS),
 }  # pages that are no notebooks
 
@@ -185,8 +189,10 @@ def escaped(text: str, page: str = "", own: tuple[str, ...] = ()) -> str:
 
 
 def maths(text: str) -> str:
-    "A caption as markdown: R^c as a formula."
-    return re.sub(r"R\^c\b", "$R^c$", escaped(text))
+    "A caption as markdown: R^c as a formula, and formulas as they are."
+    parts = re.split(r"(\$[^$]+\$)", text)  # text and formulas in turn
+    parts[::2] = [re.sub(r"R\^c\b", "$R^c$", escaped(part)) for part in parts[::2]]
+    return "".join(parts)
 
 
 # ---------------------------------------------------------------- notebooks
@@ -210,6 +216,26 @@ def cleaned_outputs(cell: dict, source: str, page: str) -> list[dict]:
     return outputs
 
 
+FOLDED = {"guides/what_we_found"}  # pages that are read for their outputs: their code is folded
+
+
+def with_folded_code(cell: dict) -> dict:
+    "A cell whose code is shown on a click; as it is if it has none, or none that is shown."
+    if cell["cell_type"] != "code" or cell["metadata"].get("tags"):
+        return cell
+    return dict(cell, metadata=dict(tags=["hide-input"]))
+
+
+def folded(cells: list[dict], page: str) -> list[dict]:
+    """The cells of a page, with the code folded that a reader passes by: imports and parameters,
+    which stand above the first heading but the title, and all code of a page in `FOLDED`."""
+    if page.startswith("guides/") and page not in FOLDED:
+        return cells
+    heads = [i for i, c in enumerate(cells) if i and "".join(c["source"]).startswith("## ")]
+    end = len(cells) if page in FOLDED else min(heads, default=0)
+    return [*map(with_folded_code, cells[:end]), *cells[end:]]
+
+
 def cleaned(cell: dict, source: str, page: str) -> dict | None:
     "A cell as the page shows it; None for one that it does not show."
     if is_hidden(cell):
@@ -226,8 +252,9 @@ def cleaned(cell: dict, source: str, page: str) -> dict | None:
     return dict(cell, source=text, outputs=outputs, metadata=metadata)
 
 
-def page_of(source: str, executed: Path | None = None, head: str = ""):
-    "Stage a notebook; `executed` is the copy whose outputs are shown."
+def page_of(source: str, executed: Path | None = None, head: str = "", short: str = ""):
+    """Stage a notebook; `executed` is the copy whose outputs are shown.
+    `head` stands below the title, and `short` below the notebook's first sentence."""
     page, nb = PAGES[source], json.loads((executed or ROOT / source).read_text())
     if any(c.get("outputs") for c in nb["cells"]) and not is_fresh(ROOT / source, executed):
         sys.exit(
@@ -236,7 +263,11 @@ def page_of(source: str, executed: Path | None = None, head: str = ""):
         )
     cells = [c for c in (cleaned(c, source, page) for c in nb["cells"]) if c]
     title, _, rest = cells[0]["source"].partition("\n")
+    if short:
+        said, _, rest = rest.lstrip().partition("\n\n")
+        rest = f"{said}\n\n{short}\n\n{rest}"
     cells[0]["source"] = f"{title}\n\n{head}{rest}"
+    cells = folded(cells, page)
     metadata = dict(
         kernelspec=nb["metadata"]["kernelspec"],
         language_info=dict(name="python", pygments_lexer="ipython3"),
@@ -290,7 +321,7 @@ def claim_line(claim: str) -> str:
     "What a claim says, and how it came out."
     c = CLAIMS[claim]
     quote, says = maths(c.quote), maths(c.says)
-    return f"- `{claim}` ({c.source}): “{quote}”. Tested: {says}. {marked(claim)}"
+    return f"- {marked(claim)}: `{claim}` ({c.source}): “{quote}”. Tested: {says}."
 
 
 def verdict_table(claims: tuple[str, ...]) -> str:
@@ -308,7 +339,8 @@ def verdict_table(claims: tuple[str, ...]) -> str:
         }
         for v in found.itertuples()
     ]
-    return results.table(pd.DataFrame(rows), escape="")
+    frame = pd.DataFrame(rows)
+    return results.table(frame.loc[:, (frame != "").any()], escape="")  # no empty columns
 
 
 RESULT_PAGE = """# {title}
@@ -316,21 +348,25 @@ RESULT_PAGE = """# {title}
 {{.provenance}}
 {provenance}
 
-## The claim
+## The verdict
 
 {claims}
 
+{verdict}
+## What we measured
+
+{figures}
 ## What the paper prints
 
 {paper}
 
-## What we measured
+<details class="bookkeeping"><summary>Question, command, cost and notebook</summary>
 
-{figures}
-## The verdict
+{how}
 
-{verdict}
-## The command
+**The cost.** {cost}
+
+**The command.**
 
 ```bash
 # at scale quick, from nothing
@@ -341,21 +377,15 @@ crate-nb reproduce --only {key} --scale {scale} --dataset {label}
 crate-nb reproduce --only {key} --scale paper
 ```
 
-## The cost
-
-{cost}
-
-## How
-
-{how}
-
 The whole notebook, with its code: [{notebook}]({link}).
+
+</details>
 """
 
 NO_CLAIM = "The table makes no claim: it lists the models that the other tables are about."
 NOT_SHOWN = f"Nothing is shown at scale `{SCALE}` yet, because its runs are not recorded.\n"
 HOW_TO_READ = (
-    "\n`measured` is the check that decides the verdict, with its 95 % interval. "
+    "\nWhat is measured is the check that decides the verdict, with its 95 % interval. "
     f"[Claims](../library/{MODULES['claims'].stem}.ipynb) says what the verdicts mean.\n"
 )
 
@@ -365,7 +395,8 @@ def result_page(name: str, key: str):
     page, path = RESULTS[key].pages[name], f"paper/{name}"
     notebook = RESULTS[key].notebook
     figures = "\n".join(filter(None, (shown(n, path) for n in page.shown)))
-    verdict = verdict_table(page.claims) + HOW_TO_READ if page.claims else "None.\n"
+    is_run = any(results.verdicts().measured[list(page.claims)])
+    verdict = verdict_table(page.claims) + HOW_TO_READ if is_run else ""
     text = RESULT_PAGE.format(
         title=page.title,
         key=key,
@@ -384,6 +415,20 @@ def result_page(name: str, key: str):
     write(f"{path}.md", text)
 
 
+def in_short(key: str) -> str:
+    """What the page of a result says first that has no other page: its verdicts, its first
+    figure and its first table; nothing if it has no figure."""
+    page, claims = RESULTS[key].notebook, RESULTS[key].claims
+    saved = [(results.saved(name), name) for name in results.saved_by(key)]
+    first = {about["kind"]: name for about, name in reversed(saved) if about}
+    if RESULTS[key].pages or "figure" not in first:
+        return ""
+    verdict = "\n".join(f"- {saw(claim)}" for claim in claims)
+    verdict += f"\n{HOW_TO_READ}" if claims else ""
+    figures = "\n".join(shown(first[kind], page) for kind in ("figure", "table") if kind in first)
+    return f"## In short\n\n{verdict}\n{figures}\n## The notebook"
+
+
 def notebook_page(key: str):
     "The page of the notebook behind a result."
     source = f"nbs/{RESULTS[key].notebook}.ipynb"
@@ -391,7 +436,7 @@ def notebook_page(key: str):
     numbers = f"Not run at scale `{SCALE}` yet, so it shows no numbers."
     if executed:
         numbers = results.provenance(key)
-    page_of(source, executed, line_of(source, numbers))
+    page_of(source, executed, line_of(source, numbers), in_short(key) if executed else "")
 
 
 def report_page():
@@ -487,14 +532,15 @@ def page_rows(owners: dict[str, str], folder: str) -> str:
 def saw(claim: str) -> str:
     "The check that decides on a claim, as the overview says it."
     found = results.verdicts().loc[claim]
-    return f"{maths(found.claim)}: {MARKS[found.verdict]} {maths(found.measured)}"
+    measured = f": *{maths(found.measured)}*" if found.measured else ""
+    return f"{MARKS[found.verdict]} {maths(found.claim)}{measured}"
 
 
 def theory_rows() -> str:
     "A row for each result of the survey: what was asked, and what was seen."
     rows = [
         {
-            "result": f"[{result.title}]({relative(result.notebook + '.ipynb', 'theory/index')})",
+            "result": f"[{result.short}]({relative(result.notebook + '.ipynb', 'theory/index')})",
             "claims, and the check that decides": "<br>".join(map(saw, result.claims)),
         }
         for result in (RESULTS[key] for key in GROUPS["theory"])
@@ -510,8 +556,8 @@ def pages_of(group: str) -> dict[str, str]:
 
 def notebooks_of(*groups: str, folder: str) -> str:
     "The contents of the notebooks behind the pages of some groups."
-    names = [r.notebook for r in RESULTS.values() if r.groups[0] in groups]
-    links = [relative(name, f"{folder}/index") for name in names]
+    notebooks = [r for r in RESULTS.values() if r.groups[0] in groups]
+    links = [f"Notebook: {r.short} <{relative(r.notebook, f'{folder}/index')}>" for r in notebooks]
     return toctree(links, caption="Behind these pages")
 
 
@@ -539,6 +585,33 @@ def results_part():
     )
     theory = [Path(RESULTS[key].notebook).name for key in GROUPS["theory"]]
     group_index(THEORY_INDEX, "theory", rows=theory_rows(), pages=toctree(theory))
+
+
+# ---------------------------------------------------------------- explore
+
+EXPLORE = """---
+hide-toc: true
+---
+
+# Explore
+
+{{.provenance}}
+Numbers: records of {scales}. Notebook: [{stem}](../library/{stem}.ipynb).
+
+Which records are there, how does SRR go from layer to layer, and which update rules compress? \
+Below you choose what is shown: each control says what to see.
+
+<p><a href="records.html">The same page alone, in the whole window</a></p>
+<iframe class="explore" src="records.html" title="Records, SRR by layer and update rules"></iframe>
+"""
+
+
+def explore_part():
+    "The page that answers to its reader's hand, and the page of the book that shows it."
+    EXTRA.joinpath("explore").mkdir(parents=True, exist_ok=True)
+    (EXTRA / "explore" / "records.html").write_text(explore_page(SCALE))
+    scales = ", ".join(f"scale `{scale}`" for scale in shown_scales(SCALE))
+    write("explore/index.md", EXPLORE.format(scales=scales, stem=MODULES["explore"].stem))
 
 
 # ---------------------------------------------------------------- the reference
@@ -738,7 +811,8 @@ def start_page():
     page_of("nbs/index.ipynb")
     nb = json.loads((OUT / "index.ipynb").read_text())
     results_parts = [f"{group}/index" for group in GROUPS]
-    parts = ["Start <self>", *results_parts, "guides/index", "library/index", "reference/index"]
+    others = ["explore/index", "guides/index", "library/index", "reference/index"]
+    parts = ["Start <self>", *results_parts, *others]
     contents = dict(cell_type="markdown", id="contents", metadata={}, source=toctree(parts))
     nb["cells"].append(contents)
     write_notebook("index", nb)
@@ -771,9 +845,11 @@ def notebooks_part():
 if __name__ == "__main__":
     if set(GUIDES) ^ {p.stem for p in (ROOT / "nbs" / "guides").glob("*.ipynb")}:
         sys.exit("GUIDES is not what lies in nbs/guides")
-    shutil.rmtree(OUT, ignore_errors=True)
+    for folder in (OUT, EXTRA):
+        shutil.rmtree(folder, ignore_errors=True)
     notebooks_part()
     results_part()
+    explore_part()
     reference_part()
     notebooks, others = (sum(1 for _ in OUT.rglob(f"*.{ending}")) for ending in ("ipynb", "md"))
     print(f"{notebooks} notebooks and {others} other pages in {os.path.relpath(OUT, ROOT)}")
