@@ -13,8 +13,12 @@ install: .venv/run ## crate_nb and the command crate-nb, in .venv
 reproduce: .venv/run ## every figure, table and verdict, from nothing (SCALE=quick); the report is figures/quick/report.html
 	$(BIN)/crate-nb reproduce --scale $(SCALE)
 
-test: .venv/dev ## all notebooks as tests, and the checks of the house (plain nbdev_test)
+test: .venv/dev ## all notebooks as tests, the slowest named at the end (FAST=1: those that changed, and what imports them)
+ifdef FAST
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/test.py --changed
+else
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nbdev_test --timing
+endif
 
 docs: .venv/docs ## the book, from notebooks and records, nothing executed; open _docs/index.html
 	rm -rf _docs

@@ -2,11 +2,14 @@
 
 The output ends with the counts: `N passed, M failed`.
 
-usage: python .ci/test.py [name ...]
+usage: python .ci/test.py [--changed | name ...]
 A name is a part of a notebook's path, such as 01_rates or checks; without names, all run.
+--changed: the notebooks that differ from the last commit (if none does, those of that commit), and
+the notebooks of the library and the guides that import a module of theirs. Other notebooks of
+nbs/checks run whole paths for minutes and are left out.
 """
 
-import os, sys
+import json, os, re, subprocess, sys
 
 # Two notebooks run at a time on two cores; more threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -31,6 +34,37 @@ def chosen(names: list[str]) -> list[Path]:
     return sorted(paths, key=lambda path: path.parent.name != "checks")
 
 
+def git(*words: str) -> set[str]:
+    "The lines that a git command prints."
+    out = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(out.stdout.splitlines())
+
+
+def changed() -> list[Path]:
+    "The notebooks that differ from the last commit, or those of the last commit if none does."
+    new = git("ls-files", "--others", "--exclude-standard", "nbs")
+    names = new | git("diff", "--name-only", "HEAD", "--", "nbs")
+    names = names or git("diff", "--name-only", "HEAD~1", "HEAD", "--", "nbs")
+    return [ROOT / name for name in sorted(names) if name.endswith(".ipynb")]
+
+
+def code_of(path: Path) -> str:
+    "The code of a notebook."
+    cells = json.loads(path.read_text())["cells"]
+    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+
+
+def concerned() -> list[Path]:
+    "The changed notebooks, and those that import a module of theirs."
+    new = [path for path in changed() if path.exists()]
+    exported = [re.search(r"^#\| default_exp (\w+)", code_of(path), re.M) for path in new]
+    modules = "|".join(found[1] for found in exported if found)
+    imports = re.compile(rf"^\s*(from|import) crate_nb\.({modules})\b", re.M)
+    paths = [p for p in chosen([]) if p.parent.name != "checks"] if modules else []
+    using = [path for path in paths if imports.search(code_of(path))]
+    return [path for path in chosen([]) if path in new or path in using]
+
+
 def run(path: Path) -> tuple[Path, bool, float]:
     "The notebook, whether it passed, and its seconds."
     return path, *test_nb(path)
@@ -48,7 +82,7 @@ def run_all(paths: list[Path]) -> int:
 
 
 if __name__ == "__main__":
-    paths = chosen(sys.argv[1:])
+    paths = concerned() if sys.argv[1:] == ["--changed"] else chosen(sys.argv[1:])
     failed = run_all(paths)
     print(f"{len(paths) - failed} passed, {failed} failed")
     sys.exit(bool(failed or not paths))
