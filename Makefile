@@ -37,8 +37,8 @@ refresh: .venv/dev ## export the modules and save fresh outputs in all notebooks
 	$(MAKE) readme
 
 ROOT = $(if $(filter 0,$(shell id -u)),--allow-root) # in a container, the only user is often root
-lab: .venv/dev hooks ## JupyterLab with the project's kernel
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab --notebook-dir nbs $(ROOT)
+lab: .venv/dev hooks ## JupyterLab with the project's kernel; saved notebooks are clean, as git wants them
+	cd nbs && PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab $(ROOT) --ContentsManager.pre_save_hook=nbdev.clean.clean_jupyter
 
 hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them cell by cell
 	git config --local include.path ../.gitconfig

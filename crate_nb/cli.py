@@ -728,6 +728,8 @@ def _verdict_text(v) -> str:
 @_dataset
 def claims_command(scale, dataset):
     "The verdict on every claim, from the records of a scale."
+    from crate_nb.records import Store
+    from crate_nb.sweeps import dataset_label
     from crate_nb.claims import verdicts
     from crate_nb.figures import PaperParameters
 
@@ -735,6 +737,12 @@ def claims_command(scale, dataset):
     p = PaperParameters(scale=scale, dataset=dataset)
     for v in verdicts(p.scale, p.dataset).itertuples():
         click.echo(_verdict_text(v))
+    others = {row["dataset"] for row in Store(p.scale).rows()}
+    if others and dataset_label(p.scale, p.dataset) not in others:
+        told = ", ".join(sorted(others))
+        click.echo(
+            f"the records of scale {scale} are of another data set: --dataset {told}", err=True
+        )
 
 # %% ../nbs/32_cli.ipynb #c1100022
 @cli.command("report")

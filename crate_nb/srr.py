@@ -95,7 +95,8 @@ def _check_probe(model: nn.Module, loader: Iterable):
             f"a {type(model).__name__} can't be probed; it needs tokens(x), which gives "
             "Z^0 (B, N, d), and layers, each with its subspaces as `u` (K, d, p) or None"
         )
-    if without := [l for l, layer in enumerate(model.layers, 1) if not hasattr(layer, "u")]:
+    layers: Any = model.layers
+    if without := [l for l, layer in enumerate(layers, 1) if not hasattr(layer, "u")]:
         raise UserError(
             f"layer {without[0]} of this {type(model).__name__} has no `u`; give each layer its "
             "subspaces as `u` (K, d, p), or None, for which SRR is not defined"
