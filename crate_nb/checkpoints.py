@@ -206,6 +206,8 @@ def _check_weight(key: str, tensor: object):
         kind = type(tensor).__name__
     elif tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
         kind = "tensor without plain entries"
+    elif tensor.nbytes > tensor.untyped_storage().nbytes():  # to look at it may take terabytes
+        kind = "view that repeats its entries"
     elif not tensor.is_floating_point() and "num_batches_tracked" not in key:
         kind = f"tensor of {str(tensor.dtype).removeprefix('torch.')}"
     elif not torch.isfinite(tensor).all():

@@ -365,7 +365,7 @@ def _read_image(row: dict, column: str, at: str) -> np.ndarray:  # (3, H, W) uin
         ) from e
 
 # %% ../nbs/14_data.ipynb #da7a5020
-_ROOM = 2**27  # bytes that any file may unpack to
+_ROOM, _MOST_ROWS = 2**27, 10_000  # bytes that any file may unpack to; its rows
 _GROWTH = 100  # times its size that a larger file may
 
 
@@ -402,6 +402,9 @@ def _open_parquet(path: Path) -> Iterator[Any]:
 
     again = "it is truncated or damaged, fetch it again"
     with reading(f"{path} can't be read as parquet", again), pq.ParquetFile(path) as file:
+        rows, allowed = file.metadata.num_rows, max(_MOST_ROWS, path.stat().st_size // 16)
+        if rows > allowed:
+            raise UserError(f"{path} has {rows:,} rows, allowed for its size: {allowed:,}")
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
         _check_room(sum(group.total_byte_size for group in groups), path)
         yield file

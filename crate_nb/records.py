@@ -38,7 +38,8 @@ class Record(pydantic.BaseModel):
 
     def probe_frame(self) -> pd.DataFrame:  # the columns of `probe`
         "Layer-wise SRR: one row per epoch, eps and layer."
-        return pd.DataFrame(self.probe, dtype=float).astype({"epoch": int, "layer": int})
+        columns = dict(epoch=[], layer=[]) | self.probe
+        return pd.DataFrame(columns, dtype=float).astype({"epoch": int, "layer": int})
 
     def history_frame(self) -> pd.DataFrame:  # the columns of `history`
         "One row per epoch."

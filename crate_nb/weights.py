@@ -7,7 +7,7 @@ __all__ = ['FORMAT', 'FREE', 'weights_digest', 'round_to_half', 'pack_weights', 
            'resize_positions', 'check_start', 'fit_weights']
 
 # %% ../nbs/09_weights.ipynb #a1c00004
-import json, math, re, warnings, zipfile
+import json, math, re, tarfile, warnings, zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -103,11 +103,22 @@ def _check_zip(path: Path):
         raise UserError(f"{path} is a compressed archive; ask for a file of torch.save")
 
 
+def _is_tar(path: Path) -> bool:
+    "Whether a file is a tar archive, which the oldest torch wrote and `torch.load` would unpack."
+    try:
+        tarfile.open(path, "r:").close()
+    except Exception:
+        return False
+    return True
+
+
 def _read_pickle(path: Path) -> Any:
     "What `torch.save` wrote, as long as it is tensors in plain containers."
     try:
         if zipfile.is_zipfile(path):
             _check_zip(path)
+        elif _is_tar(path):
+            raise UserError(f"{path} is a tar archive; ask for a file of torch.save")
         with warnings.catch_warnings(
             action="ignore"
         ):  # of unusual pickles: what counts is said below
