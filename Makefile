@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE  ?= quick
 BIN := .venv/bin
 
-.PHONY: help install reproduce test docs readme refresh lab hooks clean
+.PHONY: help install reproduce test soak docs readme refresh lab hooks clean
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -14,6 +14,9 @@ reproduce: .venv/run ## every figure, table and verdict, from nothing (SCALE=qui
 
 test: .venv/dev ## all notebooks as tests, and the checks of the house (plain nbdev_test)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nbdev_test --timing
+
+soak: .venv/dev ## faults by the thousand, about an hour; counts go to data/soak
+	CRATE_NB_SOAK=full $(BIN)/python .ci/test.py checks/soak checks/damaged_files
 
 docs: .venv/docs ## the book, from notebooks and records, nothing executed; open _docs/index.html
 	rm -rf _docs
