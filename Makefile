@@ -4,7 +4,7 @@ SCALE  ?= quick
 BIN := .venv/bin
 SHELL := bash
 
-.PHONY: help install reproduce test docs readme refresh lab hooks clean
+.PHONY: help install reproduce test soak docs readme refresh lab hooks clean
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -19,6 +19,9 @@ ifdef FAST
 else
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nbdev_test --timing
 endif
+
+soak: .venv/dev ## faults by the thousand, about an hour; counts go to data/soak
+	CRATE_NB_SOAK=full $(BIN)/python .ci/test.py checks/soak checks/damaged_files
 
 docs: .venv/docs ## the book, from notebooks and records, nothing executed; open _docs/index.html
 	rm -rf _docs

@@ -46,6 +46,7 @@ GUIDES = [
     "slurm",
     "rented_gpu",
     "records",
+    "what_can_go_wrong",
 ]
 EXECUTED = {
     p.name: p
