@@ -230,7 +230,8 @@ def with_folded_code(cell: dict) -> dict:
 def folded(cells: list[dict], page: str) -> list[dict]:
     """The cells of a page, with the code folded that a reader passes by: imports and parameters,
     which stand above the first heading but the title, and all code of a page in `FOLDED`."""
-    if page.startswith("guides/") and page not in FOLDED:
+    is_example = page == "index" or page.startswith("guides/")  # its code is what it shows
+    if is_example and page not in FOLDED:
         return cells
     heads = [i for i, c in enumerate(cells) if i and "".join(c["source"]).startswith("## ")]
     end = len(cells) if page in FOLDED else min(heads, default=0)
