@@ -9,6 +9,7 @@ __all__ = ['WarmKernels', 'run_notebook']
 import json, multiprocessing, os, tempfile, uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 from threadpoolctl import threadpool_limits
@@ -43,7 +44,7 @@ class _Forked:
     def __init__(self, *arguments):
         self.process = _SERVER.Process(target=_become_kernel, args=arguments)
         self.process.start()
-        self.pid = self.process.pid
+        self.pid: int = self.process.pid  # type: ignore[assignment]  # it has started
 
     def poll(self) -> int | None:
         return self.process.exitcode
@@ -58,6 +59,8 @@ class _Forked:
 
 class _Provisioner(LocalProvisioner):
     "Gives a kernel manager its process."
+
+    process: Any
 
     async def launch_kernel(self, cmd, **options):
         # All that comes before -f is the Python and the module of a kernel that starts cold.

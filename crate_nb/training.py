@@ -602,7 +602,7 @@ _ANEW = "delete it and the run starts anew"
 
 def _progress_of(tensors: dict[str, Tensor], told: dict[str, str]) -> Progress:
     "The progress in a checkpoint; a `ValueError` unless the file says what was written."
-    expected = {
+    expected: dict[tuple[str, ...], Callable[[], dict[str, str]]] = {
         ("seal", "state"): lambda: dict(seal=_seal(tensors, told["state"])),
         ("digest", "state"): lambda: dict(digest=_digest(tensors)),  # written by older code
     }
