@@ -537,7 +537,7 @@ def _run_list(rows: pd.DataFrame) -> str:
     table = table.sort_values([*first, "utc"]).round({"test_accuracy": 2})
     table["utc"] = table.utc.str[:16].str.replace("T", " ")
     same = "".join(f"; {k} {rows[k].iloc[0]}" for k in shared)
-    return f"{table.to_string(index=False)}\n{len(rows)} records{same}"
+    return f"{table.to_string(index=False)}\n{len(rows)} record{'s' * (len(rows) > 1)}{same}"
 
 
 @runs_group.command("list")
