@@ -206,6 +206,17 @@ def _replace_file(path: Path, content: bytes) -> None:
         raise
 
 
+def _write_into_folder(path: Path, content: bytes, tries: int = 10) -> None:
+    "Write a file whose folder may be missing, and may be deleted by others at any moment."
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace_file(path, content)
+    except (FileNotFoundError, FileExistsError):
+        if tries == 1:
+            raise
+        _write_into_folder(path, content, tries - 1)
+
+
 def write_atomic(
     path: Path,  # target; its folder is made if it does not exist
     data: bytes | str,  # the whole content; text is written as UTF-8
@@ -214,8 +225,7 @@ def write_atomic(
     path = Path(path)
     content = data.encode() if isinstance(data, str) else data
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace_file(path, content)
+        _write_into_folder(path, content)
     except OSError as e:
         raise UserError(
             f"cannot write {path}: {e.strerror or e}; "
