@@ -348,7 +348,9 @@ def build_fitting(
     if system:
         check_complete(shapes, state, system)
     check_fits(shapes, state)
-    return load_weights(build(), state)
+    model = build()
+    load_weights(model, state)
+    return model
 
 # %% ../nbs/05_checkpoints.ipynb #5c0e0017
 MOST_TENSORS = 20_000  # of one file; a checkpoint of the largest published model has about 1,000

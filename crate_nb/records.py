@@ -39,7 +39,7 @@ class Record(pydantic.BaseModel):
 
     def probe_frame(self) -> pd.DataFrame:  # the columns of `probe`
         "Layer-wise SRR: one row per epoch, eps and layer."
-        columns = dict(epoch=[], layer=[]) | self.probe
+        columns: dict[str, list] = {"epoch": [], "layer": []} | self.probe
         return pd.DataFrame(columns, dtype=float).astype({"epoch": int, "layer": int})
 
     def history_frame(self) -> pd.DataFrame:  # the columns of `history`

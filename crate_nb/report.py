@@ -202,7 +202,7 @@ _TABLE = """
 COMMITTED = "small"  # the scale whose results beyond the paper every report shows
 
 
-def _shown(about: Saved, folder: Path) -> dict:
+def _on_page(about: Saved, folder: Path) -> dict:
     "A saved result; a figure with its picture as text, and its width on the page."
     if about.kind == "table":
         return about.model_dump()
@@ -220,7 +220,7 @@ def _saved_results(folder: Path, keys: Collection[str]) -> dict[str, list[dict]]
         try:
             about = read_saved(path)
             if about.notebook in keys:
-                found.setdefault(about.notebook, []).append(_shown(about, folder))
+                found.setdefault(about.notebook, []).append(_on_page(about, folder))
         except UserError as e:  # the rest of the page is worth more than none of it
             logging.getLogger("crate_nb").warning("left out of the report: %s", e)
     return {k: sorted(v, key=lambda r: (r["index"], r["name"])) for k, v in found.items()}
