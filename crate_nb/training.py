@@ -602,12 +602,9 @@ _ANEW = "delete it and the run starts anew"
 
 def _progress_of(tensors: dict[str, Tensor], told: dict[str, str]) -> Progress:
     "The progress in a checkpoint; a `ValueError` unless the file says what was written."
-    expected: dict[tuple[str, ...], Callable[[], dict[str, str]]] = {
-        ("seal", "state"): lambda: dict(seal=_seal(tensors, told["state"])),
-        ("digest", "state"): lambda: dict(digest=_digest(tensors)),  # written by older code
-    }
-    check = expected.get(tuple(sorted(told)))
-    if check is None or not check().items() <= told.items():
+    is_older = sorted(told) == ["digest", "state"]  # whose digest is that of its tensors alone
+    seal = dict(digest=_digest(tensors)) if is_older else dict(seal=_seal(tensors, told["state"]))
+    if told != seal | dict(state=told["state"]):
         raise ValueError("its tensors or its progress are not those that were written")
     progress = pydantic.TypeAdapter(Progress).validate_json(told["state"], strict=True)
     if len(progress.history) != progress.epoch:
