@@ -131,12 +131,15 @@ def table_rows(
 def setting_names(
     records: Sequence[Record],  # of one scale
 ) -> list[str]:  # for each record, such as layer-12 or cross-entropy, dim 48
-    "What a record's configuration is called, variant and seed aside."
+    "What a record's configuration is called: the training, and what is unusual in it."
     configs = [r.config.model_dump(mode="json", exclude={"variant", "seed"}) for r in records]
     frame = pd.DataFrame(configs).astype(str)
-    varied = [c for c in frame if frame[c].nunique() > 1 and c != "srr_layer"]
+    usual = frame.mode().iloc[0]  # the most frequent value of each field
+    fields = [c for c in frame if frame[c].nunique() > 1 and c != "srr_layer"]
     return [
-        ", ".join([training_name(r.config), *(f"{c} {row[c]}" for c in varied)])
+        ", ".join(
+            [training_name(r.config), *(f"{c} {row[c]}" for c in fields if row[c] != usual[c])]
+        )
         for r, row in zip(records, frame.to_dict("records"))
     ]
 
