@@ -38,7 +38,8 @@ class Record(pydantic.BaseModel):
 
     def probe_frame(self) -> pd.DataFrame:  # the columns of `probe`
         "Layer-wise SRR: one row per epoch, eps and layer."
-        columns: dict[str, list] = dict(epoch=[], layer=[]) | self.probe
+        absent: dict[str, list] = {k: [] for k in ("epoch", "layer") if k not in self.probe}
+        columns = self.probe | absent
         return pd.DataFrame(columns, dtype=float).astype({"epoch": int, "layer": int})
 
     def history_frame(self) -> pd.DataFrame:  # the columns of `history`
