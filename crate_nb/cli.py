@@ -948,7 +948,8 @@ def watch_command(queue, scale, dataset, once, every):
     """What runs, how far it is, what waits, what failed.
 
     QUEUE is a .toml file of a sweep, or an experiment such as tab1 or fig2; several may be given.
-    Without it, all runs are shown that have begun or were submitted. Ctrl-C ends the watching only.
+    Without it, the runs are shown that are trained, were stopped or were submitted; to see what
+    waits and what failed, too, name the queue. Ctrl-C ends the watching only.
     """
     from crate_nb.watch import watch  # the other commands do not need rich
 

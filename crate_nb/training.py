@@ -1149,12 +1149,12 @@ class ProgressFile:
             pass
 
     def __enter__(self):
-        self.write()
         return self
 
     def __exit__(self, kind, *error):
         self.path.with_suffix(".new").unlink(missing_ok=True)
-        if kind is None:  # what failed, or was put aside, shows how far it came
+        has_failed = kind and issubclass(kind, UserError) and kind is not Paused
+        if kind is None or has_failed and self.next:  # a file of an earlier process may stay true
             self.path.unlink(missing_ok=True)
 
 # %% ../nbs/21_training.ipynb #484024c0

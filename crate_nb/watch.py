@@ -59,7 +59,9 @@ def _config_in(folder: str) -> RunConfig | None:
 
 
 def watched(
-    names: Sequence[str],  # grids (.toml files or tab1) and experiments; none: all that has begun
+    names: Sequence[
+        str
+    ],  # grids (.toml files or tab1) and experiments; none: what is trained, stopped or submitted
     scale: str = "quick",  # a row of `runs.SCALES`
     dataset: str | None = None,  # as for `sweeps.plan`
 ) -> list[RunConfig]:  # each once
