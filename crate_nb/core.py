@@ -189,7 +189,7 @@ def read_file(
         if path.exists() and not path.is_file():
             raise UserError(f"{what}: {'it is a folder' if path.is_dir() else 'it is no file'}")
         with path.open("rb") as f:
-            content = f.read(limit + 1)
+            content = f.read(min(limit, os.fstat(f.fileno()).st_size) + 1)
     if len(content) > limit:
         raise UserError(f"{what}: it has more than {limit:,} bytes; it is no such file")
     return content
