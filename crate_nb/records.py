@@ -434,7 +434,7 @@ class Store(Locks):
 
     def digest(self) -> str:
         "16 hex digits over all records, whole; any that is added, changed or deleted changes it."
-        files = [(id, _sha(path.read_bytes())) for id, path, _ in self._files()]
+        files = [(id, _sha(read_file(path, "record"))) for id, path, _ in self._files()]
         return _sha(repr(files).encode())[:16]
 
 # %% ../nbs/18_records.ipynb #2c2c07dd
