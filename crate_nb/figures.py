@@ -462,9 +462,9 @@ class Saved(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, strict=True, extra="forbid")
     name: str  # of the files, without ending
     index: pydantic.NonNegativeInt  # their place among those of their notebook
-    kind: Literal["figure", "table"]
-    title: str
-    caption: str
+    kind: Literal["figure", "table"]  # which of the two it is
+    title: str  # what it shows
+    caption: str  # on what data, and how to read it
     notebook: str  # a key of `RESULTS`, or another notebook
     columns: list[str] = []  # of a table
     rows: list[list[str]] = []  # of a table, as they are to be read

@@ -456,7 +456,7 @@ class Store(Locks):
 
     def digest(self) -> str:
         "16 hex digits over all records, whole; any that is added, changed or deleted changes it."
-        files = list(self._each(lambda id, stat: (id, _sha(self.path(id).read_bytes()))))
+        files = list(self._each(lambda id, stat: (id, _sha(read_file(self.path(id), "record")))))
         return _sha(repr(files).encode())[:16]
 
 # %% ../nbs/18_records.ipynb #2c2c07dd

@@ -116,7 +116,7 @@ class Trials:
 
     def digest(self) -> str:
         "16 hex digits over all outcomes; any that is added, changed or deleted changes it."
-        files = [(p.name, p.read_bytes()) for p in sorted(self.folder.glob("*.json"))]
+        files = [(p.name, read_file(p, "outcome")) for p in sorted(self.folder.glob("*.json"))]
         return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
 
     def frame(self) -> pd.DataFrame:
