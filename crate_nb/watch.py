@@ -189,7 +189,7 @@ def watch(
     console: Console | None = None,  # where the table goes; None: standard output
 ):
     "Show a queue until it is empty; Ctrl-C ends the watching and no run."
-    console = console or Console()
+    console = console or Console(force_jupyter=False)  # text, in a notebook, too
     started = time.monotonic()
     table = look(watched(names, scale, dataset), scale)
     if once or not console.is_terminal:
