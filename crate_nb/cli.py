@@ -819,25 +819,18 @@ def _submitted(jobs: Sequence) -> str:
     return f"{len(jobs)} jobs submitted{first}; look with --status"
 
 
-def _varied(configs: Sequence[RunConfig]) -> list[str]:
-    "The fields in which configurations differ, apart from the seed."
-    from crate_nb.runs import RunConfig
-
-    fields = [k for k in RunConfig.model_fields if k != "seed"]
-    return [k for k in fields if len({str(getattr(c, k)) for c in configs}) > 1]
-
-
 def results_table(
     configs: Sequence[RunConfig],  # of a sweep
     scale: str,  # of its records
 ) -> pd.DataFrame:  # one row for each combination of what varies; empty without records
     "What came out of a sweep: mean and half-width of the 95 % interval over seeds."
     import pandas as pd
+    from crate_nb.runs import varied_fields
     from crate_nb.records import Store
     from crate_nb.claims import interval
     from crate_nb.figures import plus_minus
 
-    varied = _varied(configs)
+    varied = varied_fields(configs)
     rows: dict[tuple, list[dict[str, Any]]] = {}
     for record in filter(None, map(Store(scale).get, configs)):
         cell = tuple("none" if (v := getattr(record.config, k)) is None else v for k in varied)

@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['VEGA', 'MOST', 'TRAINED_ANEW', 'EPS', 'COLUMNS', 'QUANTITIES', 'STEPS', 'EPSILONS', 'LENGTHS', 'TRENDS',
-           'vega_bundle', 'shown_scales', 'newest_records', 'member_name', 'has_layers', 'last_srr', 'rounded',
-           'table_rows', 'setting_names', 'layer_profiles', 'rule_grid', 'marker_path', 'line_chart', 'rule_chart',
-           'explore_data', 'sources', 'explore_page', 'write_explore']
+           'vega_bundle', 'shown_scales', 'newest_records', 'shown_records', 'member_name', 'has_layers', 'last_srr',
+           'rounded', 'table_rows', 'setting_names', 'layer_profiles', 'rule_grid', 'marker_path', 'line_chart',
+           'rule_chart', 'explore_data', 'sources', 'explore_page', 'write_explore']
 
 # %% ../nbs/27_explore.ipynb #27e00003
 import json, math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -59,6 +59,13 @@ def newest_records(
     rows = sorted(store.rows(), key=lambda row: str(row["utc"]), reverse=True)
     found = (store.get(row["id"]) for row in rows[:MOST])
     return [record for record in found if record]  # None: deleted in the meantime
+
+# %% ../nbs/27_explore.ipynb #27e0000c
+def shown_records(
+    scale: str,  # a row of `runs.SCALES`
+) -> dict[str, list[Record]]:  # scale -> its newest records; `scale` first
+    "The records that the page of a scale shows; each file is read once."
+    return {name: newest_records(name) for name in shown_scales(scale)}
 
 # %% ../nbs/27_explore.ipynb #27e0000d
 EPS = 0.5  # of the SRR in the table, as in the figures
@@ -273,10 +280,9 @@ def _rules() -> dict[str, Any]:
 
 # %% ../nbs/27_explore.ipynb #27e0002e
 def explore_data(
-    scale: str,  # a row of `runs.SCALES`
+    held: Mapping[str, Sequence[Record]],  # as `shown_records` gives them
 ) -> dict[str, Any]:  # what JSON can say
     "All that the page of a scale shows."
-    held = {s: newest_records(s) for s in shown_scales(scale)}
     profiles = [layer_profiles(found).assign(scale=s) for s, found in held.items()]
     present = {r.config.variant for found in held.values() for r in found}
     return dict(
@@ -291,12 +297,12 @@ def explore_data(
 
 # %% ../nbs/27_explore.ipynb #27e00031
 def sources(
-    scale: str,  # a row of `runs.SCALES`
+    held: Mapping[str, Sequence[Record]],  # as `shown_records` gives them
 ) -> list[tuple[str, str]]:  # (scale, a sentence)
     "Which records the page of a scale shows."
     rows = []
-    for name in shown_scales(scale):
-        found, stored = newest_records(name), len(Store(name).rows())
+    for name, found in held.items():
+        stored = len(Store(name).rows())
         if not found:
             rows.append((name, "no records"))
             continue
@@ -653,7 +659,8 @@ def explore_page(
 
     parts = dict(page=_PAGE, records=_RECORDS, layers=_LAYERS, rules=_RULES)
     env = jinja2.Environment(loader=jinja2.DictLoader(parts), autoescape=True)
-    text = json.dumps(explore_data(scale), separators=(",", ":"), allow_nan=False)
+    held = shown_records(scale)
+    text = json.dumps(explore_data(held), separators=(",", ":"), allow_nan=False)
     whole = dict(
         style=_CSS,
         data=text.replace("<", "\\u003c"),
@@ -661,7 +668,7 @@ def explore_page(
         script=_TABLE_JS + _LAYERS_JS + _RULES_JS,
     )
     values = {name: markupsafe.Markup(part) for name, part in whole.items()}
-    return env.get_template("page").render(scale=scale, sources=sources(scale), **values)
+    return env.get_template("page").render(scale=scale, sources=sources(held), **values)
 
 # %% ../nbs/27_explore.ipynb #27e00040
 def write_explore(

@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Weight', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'MOST_RUNS', 'REGULARISED', 'FOUR',
            'SIX', 'CORRELATION', 'AXIS_NAMES', 'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified',
-           'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'regularised_at',
-           'equal_width', 'unless_digits']
+           'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields',
+           'regularised_at', 'equal_width', 'unless_digits']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 import pydantic
@@ -454,6 +454,16 @@ def without_idle(
     if config.srr_layer is not None:
         return config
     return config.but(**{k: RunConfig.model_fields[k].default for k in _OF_THE_REGULARISER})
+
+# %% ../nbs/17_runs.ipynb #3e39c711
+def varied_fields(
+    configs: Iterable[RunConfig],  # of a table
+    apart: Collection[str] = ("seed",),  # fields that the table shows anyway
+) -> list[str]:  # in the order of `RunConfig`
+    "The fields in which configurations differ."
+    configs = list(configs)
+    fields = [name for name in RunConfig.model_fields if name not in apart]
+    return [name for name in fields if len({str(getattr(c, name)) for c in configs}) > 1]
 
 # %% ../nbs/17_runs.ipynb #98bdda75
 REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from .core import UserError, check_choice
-from .runs import EXPERIMENTS, PARTS, RunConfig, SCALES
+from .runs import EXPERIMENTS, PARTS, RunConfig, SCALES, varied_fields
 from .records import Store, training_name
 from .sweeps import duration, find_grid, grid_configs, plan, sweep_status
 
@@ -125,12 +125,6 @@ def _label(config: RunConfig, varied: Sequence[str]) -> str:
     return ", ".join([config.variant, training_name(config), *more, f"seed {config.seed}"])
 
 
-def _varied(configs: Sequence[RunConfig]) -> list[str]:
-    "Fields in which runs differ, besides those that every label has."
-    fields = [f for f in RunConfig.model_fields if f not in ("variant", "srr_layer", "seed")]
-    return [f for f in fields if len({str(getattr(c, f)) for c in configs}) > 1]
-
-
 def _cells(row: Any, varied: Sequence[str]) -> list[str]:
     "One row of a look as text."
     said = isinstance(row.means, dict)
@@ -172,7 +166,7 @@ def picture(
     for heading in ("state", "run", "what", "epoch", *_MEANS.values(), "left or note"):
         out.add_column(heading, overflow="fold")
     shown = table[table.state != "done"]
-    varied = _varied(shown.config.tolist())
+    varied = varied_fields(shown.config, apart=("variant", "srr_layer", "seed"))
     for row in shown.head(most).itertuples():
         out.add_row(*_cells(row, varied))
     if len(shown) > most:
