@@ -26,7 +26,7 @@ from .runs import AXIS_NAMES, CORRELATION, FOUR, Grid, RunConfig, scale_config
 from .records import Record, Store, training_name, unpack_hits
 from .trials import Trials
 from .measures import MEASURES, MeasureSettings, is_measured
-from .correlation import Parts, audit, bootstrap_tau, comparable, compare_taus
+from .correlation import Parts, audit, comparable, compare_taus
 from .correlation import draws_about_estimate, groups, model_table, percentile_interval
 from .correlation import srr_of, two_way, two_way_parts, weighted_tau
 from .sweeps import dataset_label, plan
@@ -348,17 +348,24 @@ def _granulated_tau(
     values: np.ndarray, gap: pd.Series, members: Sequence[np.ndarray]
 ) -> Callable[[np.ndarray], np.ndarray]:
     "The statistic for `two_way_parts`: the mean tau over groups; nan in a draw without any."
+    groups = np.stack(members)  # (groups, models of each)
+    first, second = np.triu_indices(groups.shape[1], 1)  # the pairs in a group
+
+    def signs(of_models):  # (groups, pairs)
+        in_groups = of_models[groups]
+        return np.sign(in_groups[:, first] - in_groups[:, second])
+
+    m, g = signs(np.asarray(values, float)), signs(np.asarray(gap, float))
 
     def statistic(weights):
-        taus, counts = [], []
-        for group in members:
-            drawn = weights[:, group]
-            has_pair = (drawn > 0).sum(1) > 1
-            taus.append(bootstrap_tau(values[group], gap[group], drawn))
-            counts.append(drawn.max(1) * has_pair)
-        taus, counts = np.stack(taus), np.stack(counts)
-        groups_drawn = np.where(counts.any(0), counts.sum(0), np.nan)
-        return (taus * counts).sum(0) / groups_drawn
+        drawn = weights[:, groups]  # (draws, groups, models)
+        pairs = drawn[..., first] * drawn[..., second]
+        alike, of_m, of_g = (np.einsum("dgp,gp->dg", pairs, s) for s in (m * g, m * m, g * g))
+        norm = np.sqrt(of_m * of_g)
+        taus = np.divide(alike, norm, out=np.zeros_like(norm), where=norm > 0)
+        counts = drawn.max(-1) * ((drawn > 0).sum(-1) > 1)
+        groups_drawn = np.where(counts.any(1), counts.sum(1), np.nan)
+        return (taus * counts).sum(1) / groups_drawn
 
     return statistic
 
@@ -1895,6 +1902,24 @@ _RATE_REDUCTION = [
     ),
 ]
 
+# %% ../nbs/25_claims.ipynb #c057a001
+_COST = [
+    Claim(
+        id="family-linear",
+        source="Wu et al. (2024), abstract",
+        quote="computational complexity scales linearly with the number of tokens",
+        says="the time of TSSA grows about like N up to 4,096 tokens, that of attention like N^2",
+        **_of_trials(
+            "family_cost",
+            Quantity("exponent_tssa", "TSSA (ToST)", 1.25, below=True, paper=1.0),
+            Quantity("exponent_mssa", "MSSA (CRATE)", 1.5, paper=2.0),
+            Quantity("exponent_softmax", "softmax attention (ViT)", 1.5, paper=2.0),
+        ),
+        unit="exponent of N",
+        differs="on one CPU, one sample, forward only",
+    )
+]
+
 # %% ../nbs/25_claims.ipynb #9a0b1020
 _TRANSFER = [
     Claim(
@@ -1935,6 +1960,7 @@ _THEORY_CLAIMS = [
     *_IN_CONTEXT,
     *_CHAIN_OF_THOUGHT,
     *_RATE_REDUCTION,
+    *_COST,
     *_TRANSFER,
     *_EMERGENCE,
 ]
@@ -2118,20 +2144,29 @@ def _rows_at(
     return Found(rows, checks.ids)
 
 
+def _all_rows(claim: Claim, evidence: Evidence) -> Found[pd.DataFrame]:
+    settings = [("", claim.statistic), *claim.elsewhere]
+    made = [
+        _rows_at(claim, evidence, setting, statistic, eps)
+        for (setting, statistic), eps in itertools.product(settings, claim.epses)
+    ]
+    rows = itertools.chain.from_iterable(m.values for m in made)
+    ids = frozenset().union(*(m.ids for m in made))
+    return Found(pd.DataFrame(rows, columns=ROW), ids)
+
+
+_kept_rows = lru_cache(maxsize=None)(_all_rows)  # a report shows each claim several times
+
+
 def tested(
     claim: Claim,  # what is tested, at each of its `epses`
     evidence: Evidence,  # the records that it is tested on
 ) -> Found[pd.DataFrame]:  # the rows of `assess`; of another scale where the claim names one
     "All checks of a claim at all its eps and settings, and the records behind them."
     there = evidence.on(claim.scale) if claim.scale else evidence
-    settings = [("", claim.statistic), *claim.elsewhere]
-    made = [
-        _rows_at(claim, there, setting, statistic, eps)
-        for (setting, statistic), eps in itertools.product(settings, claim.epses)
-    ]
-    rows = itertools.chain.from_iterable(m.values for m in made)
-    ids = frozenset().union(*(m.ids for m in made))
-    return Found(pd.DataFrame(rows, columns=ROW), ids)
+    # The key of a piece of evidence covers its records, but no trials.
+    found = (_all_rows if claim.trials else _kept_rows)(claim, there)
+    return replace(found, values=found.values.copy())
 
 # %% ../nbs/25_claims.ipynb #c1a10045
 def assess(
@@ -2194,7 +2229,7 @@ def _elsewhere(rows: pd.DataFrame) -> str:
 
 
 def _printed_number(row: pd.Series) -> str:
-    return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip().strip()
+    return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip()
 
 
 _NOT_RUN = dict(verdict="not run", measured="", n=0, paper="", elsewhere="", settle="")

@@ -254,10 +254,22 @@ def _draw(ready: Mapping[str, bool], p: PaperParameters, place: Place):
 _LAST = ("claims",)  # reads what all others have recorded
 
 
+def _write_pages(p: PaperParameters):
+    "Write the pages that need records and no figures."
+    from crate_nb.explore import write_explore
+    from crate_nb.report import write_reproducibility
+
+    write_explore(p.scale)
+    write_reproducibility(p.scale, p.dataset)
+
+
 def _train_and_draw(
     keys: Sequence[str], partly: Sequence[str], p: PaperParameters, force: bool, place: Place
 ):
-    "Train what is missing, part by part; draw each notebook once, as soon as its runs are there."
+    """Train what is missing, part by part; draw each notebook once, as soon as its runs are there.
+
+    The pages that show records alone are written beside the last drawing.
+    """
     from crate_nb.runs import EXPERIMENTS
     from crate_nb.sweeps import records_of
 
@@ -269,14 +281,18 @@ def _train_and_draw(
         if ready:
             _draw(ready, p, place)
 
-    early = [key for key in keys if key not in _LAST]
-    # A run that is trained again must not be drawn as it was before.
-    draw([key for key in early if not force or key not in EXPERIMENTS])
-    for runs, measured in _queue(keys, p):
-        if not place.is_late:
-            records_of(runs, measured, place, force)
-            draw([] if force else early)
-    draw(keys, partly)
+    if force or not all(is_done for _, is_done in _recorded(keys, p)):
+        early = [key for key in keys if key not in _LAST]
+        # A run that is trained again must not be drawn as it was before.
+        draw([key for key in early if not force or key not in EXPERIMENTS])
+        for runs, measured in _queue(keys, p):
+            if not place.is_late:
+                records_of(runs, measured, place, force)
+                draw([] if force else early)
+    with ThreadPoolExecutor(1) as beside:
+        pages = beside.submit(_write_pages, p)
+        draw(keys, partly)
+        pages.result()
 
 # %% ../nbs/32_cli.ipynb #7d1a0033
 def _more_data(keys: Sequence[str], p: PaperParameters) -> tuple[str, ...]:
@@ -298,7 +314,7 @@ def reproduce(
     """
     from crate_nb.data import ARCHIVES, find_archive
     from crate_nb.figures import PaperParameters
-    from crate_nb.report import write_report, write_reproducibility
+    from crate_nb.report import write_report
 
     project_root()  # a missing clone ends the command before any work
     place = place or p.place()
@@ -309,7 +325,6 @@ def reproduce(
         if not place.is_late and find_archive(ARCHIVES[name]):
             other = PaperParameters(**dict(p) | dict(dataset=name))
             reproduce(["tab2"], other, force=force, place=place.but(data=other.folder))
-    write_reproducibility(p.scale, p.dataset)
     return write_report(p.scale)
 
 # %% ../nbs/32_cli.ipynb #c1100013

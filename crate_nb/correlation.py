@@ -412,6 +412,11 @@ def srr_terms_of(
     return terms[chosen].astype(dict.fromkeys(("rate", "subspace_rate", "l0", "l1"), float))
 
 # %% ../nbs/23_correlation.ipynb #10b0002e
+def _srr(terms: pd.DataFrame, lam: float, sparsity: str) -> float:
+    "The SRR measure from its terms, as `srr_terms_of` gives them."
+    return float((terms.subspace_rate - terms.rate + lam * terms[sparsity]).mean(skipna=False))
+
+
 def srr_of(
     record: Record,  # of a measured run
     eps: float = 0.5,  # distortion, one that was recorded
@@ -421,14 +426,13 @@ def srr_of(
     layernorm: str = "removed",  # removed or kept
 ) -> float:  # nats per sample, and counts
     "The SRR measure of a record under other choices; a `UserError` if they were not recorded."
-    t = srr_terms_of(record, eps, layers, layernorm)
-    return float((t.subspace_rate - t.rate + lam * t[sparsity]).mean(skipna=False))
+    return _srr(srr_terms_of(record, eps, layers, layernorm), lam, sparsity)
 
 # %% ../nbs/23_correlation.ipynb #10b00031
-def _choices(epses: Sequence[float], lams: Sequence[float]) -> list[tuple]:
-    "All choices (layernorm, eps, lam, sparsity); with lam 0 only one sparsity."
-    found = itertools.product(("removed", "kept"), epses, lams, SPARSITY)
-    return [choice for choice in found if choice[2] or choice[3] == "l0"]
+def _sparsity_terms(lams: Sequence[float]) -> list[tuple[float, str]]:
+    "All choices (lam, sparsity); with lam 0 only one sparsity."
+    found = itertools.product(lams, SPARSITY)
+    return [(lam, sparsity) for lam, sparsity in found if lam or sparsity == "l0"]
 
 
 def _ranked(values: Sequence, table: pd.DataFrame, weights: TwoWay, others: Sequence) -> dict:
@@ -450,10 +454,12 @@ def srr_choices(
     weights = two_way(table.variant, _cells(table, cells))
     others = [mean_tau(table[m], table.gap, table.seed) for m in MEASURES if m != "SRR"]
     rows = []
-    for layernorm, eps, lam, sparsity in _choices(epses, lams):
-        values = [srr_of(by_id[i], eps, lam, sparsity, layernorm=layernorm) for i in table.id]
-        row = dict(layernorm=layernorm, eps=eps, lam=lam, sparsity=sparsity if lam else "none")
-        rows.append(row | _ranked(values, table, weights, others))
+    for layernorm, eps in itertools.product(("removed", "kept"), epses):
+        terms = [srr_terms_of(by_id[i], eps, layernorm=layernorm) for i in table.id]
+        for lam, sparsity in _sparsity_terms(lams):
+            values = [_srr(of_model, lam, sparsity) for of_model in terms]
+            row = dict(layernorm=layernorm, eps=eps, lam=lam, sparsity=sparsity if lam else "none")
+            rows.append(row | _ranked(values, table, weights, others))
     return pd.DataFrame(rows)
 
 # %% ../nbs/23_correlation.ipynb #5649b9c3

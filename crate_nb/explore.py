@@ -9,7 +9,7 @@ __all__ = ['VEGA', 'MOST', 'TRAINED_ANEW', 'EPS', 'COLUMNS', 'QUANTITIES', 'STEP
            'rule_chart', 'explore_data', 'sources', 'explore_page', 'write_explore']
 
 # %% ../nbs/27_explore.ipynb #27e00003
-import json, math
+import itertools, json, math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -187,15 +187,16 @@ LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # of each token at the start
 @cache
 def rule_grid() -> Tensor:  # (rules, EPSILONS, LENGTHS, STEPS, layers + 1), in nats
     "R^c of the toy experiment before the first layer and after each, for each slider position."
+    norms, steps = zip(*itertools.product(LENGTHS, STEPS))
+    kappa = torch.tensor(steps, dtype=torch.float64)[:, None, None]
 
-    def rates(rule, eps, length):
-        draws = [generator("explore") for _ in STEPS]  # the same draw for each step size
-        kappa = torch.tensor(STEPS, dtype=torch.float64)[:, None, None]
-        path = toy_trajectory(rule, draws, eps=eps, kappa=kappa, norm=length, hold=True)
-        return torch.cat([path[:, :1, 0], path[..., 1]], 1)  # (STEPS, layers + 1)
+    def rates(rule, eps):
+        draws = [generator("explore") for _ in steps]  # the same draw for all
+        path = toy_trajectory(rule, draws, eps=eps, kappa=kappa, norm=norms, hold=True)
+        path = torch.cat([path[:, :1, 0], path[..., 1]], 1)
+        return path.unflatten(0, (len(LENGTHS), len(STEPS)))
 
-    grid = [[[rates(r, eps, n) for n in LENGTHS] for eps in EPSILONS] for r in RULES]
-    return torch.stack([torch.stack([torch.stack(row) for row in part]) for part in grid])
+    return torch.stack([torch.stack([rates(rule, eps) for eps in EPSILONS]) for rule in RULES])
 
 # %% ../nbs/27_explore.ipynb #27e00028
 def marker_path(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seaborn as sns, torch
 from PIL import Image
+from matplotlib.transforms import Bbox
 from .core import UserError, check_choice, device_name, home, parse_json, pick_device
 from .core import read_file, reading, write_atomic
 from .optimizers import OPTIMIZERS
@@ -230,12 +231,13 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="The family: CRATE, ViT, ToST and CRATE-alpha (survey, Table 1)",
         short="The family",
         experiment="members",
+        trials="family_cost",
         groups=("family",),
-        claims=("family-vit", "family-tost", "family-alpha"),
+        claims=("family-vit", "family-tost", "family-alpha", *_claims_on("family_cost")),
         pages=dict(
             family=Page(
                 "The family: CRATE, ViT, ToST and CRATE-alpha",
-                claims=("family-vit", "family-tost", "family-alpha"),
+                claims=("family-vit", "family-tost", "family-alpha", *_claims_on("family_cost")),
                 shown=("family", "family_accuracy", "family_alpha", "family_layers", "family_cost"),
             )
         ),
@@ -395,11 +397,21 @@ def _sidecar(folder: Path, name: str, **what):
     write_atomic(folder / f"{name}.json", text + "\n")
 
 
-def _drawn(fig: plt.Figure, ending: str, **metadata) -> bytes:
+def _drawn(fig: plt.Figure, page: Bbox, ending: str, **metadata) -> bytes:
     "A figure as a file's bytes; entries of `metadata` that are None are left out of the file."
     buffer = io.BytesIO()
-    fig.savefig(buffer, format=ending, metadata=metadata)
+    fig.savefig(buffer, format=ending, bbox_inches=page, metadata=metadata)
     return buffer.getvalue()
+
+
+def _png_and_pdf(fig: plt.Figure) -> tuple[bytes, bytes]:
+    "A figure in two formats, laid out once: to lay it out takes longer than to draw it."
+    fig.draw_without_rendering()
+    page = fig.get_tightbbox().padded(plt.rcParams["savefig.pad_inches"])
+    with plt.rc_context({"figure.constrained_layout.use": False}):
+        fig.set_layout_engine(None)
+        png = _drawn(fig, page, "png", Software=None)
+        return _compact(png), _drawn(fig, page, "pdf", CreationDate=None, Producer=None)
 
 
 def _compact(png: bytes) -> bytes:
@@ -411,7 +423,7 @@ def _compact(png: bytes) -> bytes:
 
 
 def save_figure(
-    fig: plt.Figure,  # left open
+    fig: plt.Figure,  # left open, and as it is laid out now
     scale: str,  # the folder below figures/: a row of `runs.SCALES`, or `bench`
     name: str,  # of the files, without ending
     data: pd.DataFrame,  # the plotted numbers
@@ -420,9 +432,9 @@ def save_figure(
     notebook: str,  # which notebook draws it; the report shows it if this is a key of `RESULTS`
 ) -> Path:  # the folder
     "Save a figure as png and pdf, its numbers as csv, its caption as json."
-    folder = home() / "figures" / scale
-    write_atomic(folder / f"{name}.png", _compact(_drawn(fig, "png", Software=None)))
-    write_atomic(folder / f"{name}.pdf", _drawn(fig, "pdf", CreationDate=None, Producer=None))
+    folder, (png, pdf) = home() / "figures" / scale, _png_and_pdf(fig)
+    write_atomic(folder / f"{name}.png", png)
+    write_atomic(folder / f"{name}.pdf", pdf)
     write_atomic(folder / f"{name}.csv", data.to_csv(index=False))
     _sidecar(folder, name, kind="figure", title=title, caption=caption, notebook=notebook)
     return folder

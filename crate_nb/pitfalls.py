@@ -89,9 +89,16 @@ def toy_tokens(
 _LARGEST = 1e6  # tokens beyond this size are diverging
 
 
-def _toy_start(n, d, k, p, norm, g) -> tuple[Tensor, Tensor]:
-    "The tokens and the subspaces of one draw."
-    return toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g)
+def _toy_starts(
+    n, d, k, p, norms, draws
+) -> tuple[Tensor, Tensor]:  # (draws, N, d), (draws, K, d, p)
+    "The tokens and the subspaces of each draw."
+    starts = [
+        (toy_tokens(n, d, g, norm), orthonormal_subspaces(k, d, p, g))
+        for norm, g in zip(norms, draws)
+    ]
+    z, u = (torch.stack(parts) for parts in zip(*starts))
+    return z, u
 
 
 def _held(step: Tensor, z: Tensor) -> Tensor:
@@ -118,12 +125,13 @@ def toy_trajectory(
     layers: int = 12,  # L, steps; at least 1
     eps: float = 1.0,  # distortion (> 0), squared inside
     kappa: float | Tensor = 0.1,  # step size; or, with `hold`, one for each draw (draws, 1, 1)
-    norm: float | None = 1.0,  # length of the first tokens; None: as drawn, about sqrt(d)
+    norm: float | Sequence[float] | None = 1.0,  # length of the first tokens, of each draw or of
+    # all; None: as drawn, about sqrt(d)
     hold: bool = False,  # keep the last tokens of a draw that diverges, instead of raising an error
 ) -> Tensor:  # (draws, layers, 2): R^c before and after each step, in nats
     "R^c before and after each step of one rule (Figures 1a, 5); a `UserError` if tokens diverge."
-    starts = [_toy_start(n, d, k, p, norm, g) for g in draws]
-    z, u = (torch.stack(parts) for parts in zip(*starts))
+    norms = norm if isinstance(norm, Sequence) else [norm] * len(draws)
+    z, u = _toy_starts(n, d, k, p, norms, draws)
     rates = [subspace_coding_rate(z, u, eps)]
     for layer in range(1, layers + 1):
         step = z - kappa * rule_step(z, u, rule, eps)

@@ -25,7 +25,6 @@ from .claims import Claim, CLAIMS, Evidence, SUBSPACE, TABLES, TOKENS, TOY_SEEDS
 from .claims import VERDICTS, main_rows, printed_audit, summary, tested, verdicts
 from .figures import GROUPS, RESULTS, Saved, TITLES, claims_of, markdown_table, result_of
 from .figures import saved_results, stem
-from .explore import write_explore
 
 # %% ../nbs/28_report.ipynb #19fa0007
 MARKS = {  # verdict -> its mark, for readers who skim
@@ -320,8 +319,10 @@ def _tally_by_group(found: pd.DataFrame) -> str:
 def write_report(
     scale: str,  # a row of `runs.SCALES`
 ) -> Path:  # figures/<scale>/report.html
-    "Put every figure, table and verdict of a scale on one page, with `explore.html` beside it."
-    write_explore(scale)
+    """Put every figure, table and verdict of a scale on one page.
+
+    It has a link to the page of `explore.write_explore`, which lies beside it.
+    """
     folder, records = home() / "figures" / scale, list(Store(scale))
     labels = sorted({r.config.dataset for r in records}) or [dataset_label(scale)]
     found = {label: verdicts(scale, label).set_index("id", drop=False) for label in labels}

@@ -11,6 +11,7 @@ __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Weight', 'PROBE_EPOCHS', 'ORIGIN
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
 from collections.abc import Callable, Collection, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 import pydantic
@@ -521,10 +522,16 @@ EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each 
 GRIDS = {name: rows for name, rows in EXPERIMENTS.items() if isinstance(rows, dict)}
 
 # %% ../nbs/17_runs.ipynb #9a0b0002
-def _parameters(config: RunConfig, variant: str, dim: int) -> int:
-    "Of a classifier with the sizes of a configuration, but another variant and width."
-    sizes = {k: getattr(config, k) for k in ("image_size", "patch_size", "depth", "heads")}
-    return predict_parameters(variant=variant, dim=dim, **sizes)
+@cache
+def _equal_width(variant: str, dim: int, **sizes: int) -> int:
+    "The width of a variant that has about as many parameters as CRATE of width `dim`."
+    wanted = predict_parameters(variant="crate", dim=dim, **sizes)
+    widths = range(sizes["heads"], dim + 1, sizes["heads"])
+
+    def excess(width):
+        return abs(predict_parameters(variant=variant, dim=width, **sizes) - wanted)
+
+    return min(widths, key=excess)
 
 
 def equal_width(
@@ -533,9 +540,8 @@ def equal_width(
     "The width at which a variant has about as many parameters as CRATE at the scale's width."
 
     def width(config):
-        wanted = _parameters(config, "crate", config.dim)
-        widths = range(config.heads, config.dim + 1, config.heads)
-        return min(widths, key=lambda dim: abs(_parameters(config, variant, dim) - wanted))
+        sizes = {k: getattr(config, k) for k in ("image_size", "patch_size", "depth", "heads")}
+        return _equal_width(variant, config.dim, **sizes)
 
     return width
 

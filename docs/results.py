@@ -77,7 +77,7 @@ def provenance(key: str) -> str:
     if key == "init":
         records = evidence().on("untrained").records("fig2")
         return f"Numbers: {len(records)} records of scale `untrained`, data set `{LABEL}`."
-    if RESULTS[key].trials:
+    if RESULTS[key].trials and experiment is None:
         return of_trials(RESULTS[key].trials)
     if key == "claims":
         return f"Numbers: all records of scale `{SCALE}`, data set `{LABEL}`."
@@ -108,7 +108,7 @@ def seconds_left(experiment: str) -> float:
 def cost(key: str) -> str:
     "What the records of a result cost, or what they will."
     experiment, trials = RESULTS[key].experiment, RESULTS[key].trials
-    if trials:
+    if trials and experiment is None:
         return of_trials(trials)
     if experiment is None:
         return "Seconds on one CPU core."
