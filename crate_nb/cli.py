@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
-from .core import UserError, as_path, check_choice, home, pick_device, progress_bar
-from .core import project_root, write_atomic
+from .core import UserError, as_path, check_choice, core_count, home, pick_device
+from .core import progress_bar, project_root, write_atomic
 
 if TYPE_CHECKING:  # for annotations alone
     import pandas as pd
@@ -189,7 +189,7 @@ def _cost(configs: Sequence[RunConfig], p: PaperParameters) -> str:
     from crate_nb.sweeps import duration, estimate_seconds
 
     kind = pick_device(p.device).type
-    cores = min(max(1, len(configs)), len(os.sched_getaffinity(0))) if kind == "cpu" else 1
+    cores = min(max(1, len(configs)), core_count()) if kind == "cpu" else 1
     seconds = sum(estimate_seconds(c, p.folder, p.device) for c in configs) / cores
     early = any(c.stop_loss for c in configs)
     bound = "; at most, since some stop when they have fitted" if early else ""
@@ -245,7 +245,7 @@ def _draw(ready: Mapping[str, bool], p: PaperParameters, place: Place):
             run_notebook(source, given, folder / "notebooks", WarmKernels)
         return key
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(core_count()) as pool:
         drawn = as_completed([pool.submit(draw, key) for key in ready])
         for done in progress_bar(drawn, total=len(ready), unit="notebook", desc="notebooks"):
             _say_saved(done.result(), folder)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # for annotations alone
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed',
            'unsealed', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
-           'git_commit', 'progress_bar', 'side_by_side', 'product_rate']
+           'core_count', 'git_commit', 'progress_bar', 'side_by_side', 'product_rate']
 
 # %% ../nbs/00_core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -431,6 +431,13 @@ def device_name(
         lines = []
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else "cpu"
+
+# %% ../nbs/00_core.ipynb #c07ec001
+def core_count() -> int:  # at least 1
+    "The CPU cores that this process may use; where the system does not tell, all of the machine."
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 # %% ../nbs/00_core.ipynb #86e5bc90
 def _git(*args: str) -> subprocess.CompletedProcess:

@@ -19,8 +19,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
-from .core import UserError, check_choice, generator, home, parse_json, pick_device
-from .core import progress_bar, read_file, reading, write_atomic
+from .core import UserError, check_choice, core_count, generator, home, parse_json
+from .core import pick_device, progress_bar, read_file, reading, write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, Strict
@@ -199,7 +199,7 @@ def worker_devices(
         raise UserError(f"{workers} workers; give at least 1")
     chosen = pick_device(device)
     if chosen.type == "cpu":
-        return ["cpu"] * (workers or len(os.sched_getaffinity(0)))
+        return ["cpu"] * (workers or core_count())
     count = torch.cuda.device_count()
     gpus = [f"cuda:{i}" for i in range(count)] if chosen.index is None else [str(chosen)]
     return [gpus[i % len(gpus)] for i in range(workers or len(gpus))]
@@ -328,6 +328,19 @@ def _suspects(batch: list[str], ended: dict, found: dict, cut_off: set[str]) -> 
     return set(batch) - ended.keys()
 
 
+def _given_up(id: str, kills: int, has_begun: bool) -> str:
+    "Why a run is given up."
+    if has_begun:
+        return (
+            f"run {id}: its process was killed {kills} times (out of memory?); run the "
+            "same command again to go on from its checkpoint, with fewer workers if need be"
+        )
+    return (
+        f"run {id}: no worker process could begin it; what they printed is above. Each imports "
+        "the script that started it, which must train under `if __name__ == '__main__':`"
+    )
+
+
 def _run_batches(calls: dict[str, tuple], devices: list[str], bar, kills: int) -> dict:
     "Run all calls in pools, again and again until each has ended or is given up."
     ended: dict[str, str | None] = {}
@@ -340,10 +353,7 @@ def _run_batches(calls: dict[str, tuple], devices: list[str], bar, kills: int) -
         for i in _suspects(batch, ended, found, cut_off):
             killed[i] += 1
             if killed[i] >= kills:
-                ended[i] = (
-                    f"run {i}: its process was killed {kills} times (out of memory?); run the "
-                    "same command again to go on from its checkpoint, with fewer workers if need be"
-                )
+                ended[i] = _given_up(i, kills, has_begun=bool(found or cut_off))
         # What a killed worker had done is reported again by its successor.
         bar.n = sum(calls[i][-1] for i in ended)
     return ended
