@@ -22,7 +22,7 @@ from scipy import stats
 from .core import UserError, check_choice, generator, project_root
 from .pitfalls import toy_trajectory
 from .models import VARIANTS
-from .runs import AXIS_NAMES, CORRELATION, FOUR, Grid, RunConfig, scale_config
+from .runs import AXIS_NAMES, CORRELATION, FOUR, GRIDS, Grid, RunConfig, scale_config
 from .records import Record, Store, training_name, unpack_hits
 from .trials import Trials
 from .measures import MEASURES, MeasureSettings, is_measured
@@ -469,22 +469,16 @@ def _runs_of(
     ]
 
 
-def _complete_study(evidence: "Evidence", width: str) -> tuple[list[Record], pd.DataFrame] | None:
-    if evidence.scale not in CORRELATION:
-        return None
-    grid = CORRELATION[evidence.scale]
-    records = complete_grids(evidence.records("tab1"), grid, width)
-    return (records, comparable(model_table(records, grid))) if records else None
-
-
 @lru_cache(maxsize=8)
-def _kept_study(evidence: "Evidence", width: str) -> Study | None:
+def _kept_study(evidence: "Evidence", width: str, experiment: str) -> Study | None:
     "One study for all equal pieces of evidence."
-    found = evidence.study_records(width)
-    if found is None or len(found[1]) < 4:
+    grid = GRIDS[experiment].get(evidence.scale)
+    records = complete_grids(evidence.records(experiment), grid, width) if grid else []
+    if not grid or not records:
         return None
-    records, table = found
-    grid = CORRELATION[evidence.scale]
+    table = comparable(model_table(records, grid))
+    if len(table) < 4:
+        return None
     axes = {axis: len(values) for axis, values in grid.axes.items() if axis != "dim"}
     return Study(records, table, axes)
 
@@ -542,19 +536,13 @@ class Evidence:
         "Test accuracy (%) of an experiment's runs."
         return accuracy_table(self.records(experiment))
 
-    def study_records(
-        self,
-        width: str,  # `main` or `other`
-    ) -> tuple[list[Record], pd.DataFrame] | None:  # None without a complete grid
-        "The records of the study's complete grids, and the table of the models that count."
-        return _complete_study(self, width)
-
     def study(
         self,
         width: str,  # `main` or `other`
-    ) -> Study | None:  # None unless there are at least four models
-        "The correlation study at one width, with the taus that were computed so far."
-        return _kept_study(self, width)
+        experiment: str = "tab1",  # a row of `runs.GRIDS`
+    ) -> Study | None:  # None unless there are at least four models, of a complete grid
+        "A correlation study at one width, with the taus that were computed so far."
+        return _kept_study(self, width, experiment)
 
 # %% ../nbs/25_claims.ipynb #c1a1001d
 _T = TypeVar("_T")
@@ -1226,6 +1214,14 @@ def _steps(*rows: tuple[str, str, float]) -> list[_AccuracyCheck]:
     ]
 
 # %% ../nbs/25_claims.ipynb #9a0b0012
+def _of_relatives(evidence: Evidence, eps: float) -> Found:
+    "The overall tau of SRR in the study of the relatives."
+    study = evidence.study("main", "relatives")
+    if study is None:
+        return Found([None])
+    return Found([study.check("SRR", study.tau("SRR", eps))], _ids(study.records))
+
+
 _FAMILY_CLAIMS = [
     Claim(
         id="family-vit",
@@ -1263,6 +1259,16 @@ _FAMILY_CLAIMS = [
         unit="points",
         experiment="members",
         differs="printed: ImageNet-21K, then ImageNet; the quote sums up a table",
+    ),
+    Claim(
+        id="family-srr",
+        source="Table 1, Section 5, carried over to relatives",
+        quote="SRR as a complexity measure has a positive correlation coefficient",
+        says="tau of SRR with the generalisation gap is positive over CRATE, ToST and CRATE-alpha",
+        statistic=_of_relatives,
+        epses=_EPSES,
+        experiment="relatives",
+        differs="not the paper's model types: relatives for which SRR was not derived",
     ),
 ]
 

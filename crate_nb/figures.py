@@ -250,6 +250,21 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         claims=_claims_on("rate_reduction"),
         groups=("theory", "family"),
     ),
+    "relatives": Result(
+        notebook="paper/family_correlation",
+        title="SRR as a predictor among relatives of CRATE (beyond the paper)",
+        short="SRR among relatives",
+        experiment="relatives",
+        groups=("family",),
+        claims=("family-srr",),
+        pages=dict(
+            relatives=Page(
+                "SRR as a predictor among relatives",
+                claims=("family-srr",),
+                shown=("relatives", "relatives_gap", "relatives_taus"),
+            )
+        ),
+    ),
     "masked": Result(
         notebook="paper/masked_autoencoding",
         title="Masked autoencoding: CRATE-MAE and its ViT twin (beyond the paper)",

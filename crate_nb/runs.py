@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Weight', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'MOST_RUNS', 'REGULARISED', 'FOUR',
-           'SIX', 'CORRELATION', 'AXIS_NAMES', 'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified',
-           'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields',
+           'SIX', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict',
+           'Identified', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields',
            'regularised_at', 'equal_width', 'unless_digits']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
@@ -510,9 +510,32 @@ AXIS_NAMES = {  # field of `RunConfig` that is an axis of the study -> what tabl
     "variant": "model type",
 }
 
+# %% ../nbs/17_runs.ipynb #9a0b0031
+_RELATIVES = ("crate", "tost", "crate-alpha")
+
+
+def _of_relatives(grid: Grid) -> Grid:
+    "The cells of a grid at its largest width, with relatives in place of the paper's model types."
+    width = max(grid.axes["dim"])
+    return Grid(base=grid.base, axes=grid.axes | dict(dim=(width,), variant=_RELATIVES))
+
+
+RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study of relatives
+    "smoke": Grid(
+        base=_STUDY | dict(epochs=120, train_size=32, lr=1e-3, stop_loss=0.3),
+        axes=dict(dim=(24,), batch_size=(4, 8), variant=_RELATIVES),
+    ),
+    "quick": Grid(
+        base=CORRELATION["quick"].base,
+        axes=dict(dim=(32,), batch_size=(16, 32), variant=_RELATIVES),
+    ),
+    **{scale: _of_relatives(CORRELATION[scale]) for scale in ("small", "paper")},
+}
+
 # %% ../nbs/17_runs.ipynb #3f3ada3f
 EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each experiment varies
     "tab1": CORRELATION,
+    "relatives": RELATIVES,
     "fig2": [dict(variant=v) for v in FOUR],
     "tab2": [dict(variant=v, srr_layer=l) for v in FOUR for l in (None, *REGULARISED)],
     "tab3": [dict(variant=v) for v in SIX],
