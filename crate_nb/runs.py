@@ -535,10 +535,10 @@ RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study of relatives
 # %% ../nbs/17_runs.ipynb #3f3ada3f
 EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each experiment varies
     "tab1": CORRELATION,
-    "relatives": RELATIVES,
     "fig2": [dict(variant=v) for v in FOUR],
     "tab2": [dict(variant=v, srr_layer=l) for v in FOUR for l in (None, *REGULARISED)],
     "tab3": [dict(variant=v) for v in SIX],
+    "relatives": RELATIVES,
 }
 
 # experiments whose runs are measured, too: experiment -> scale -> grid
