@@ -109,8 +109,8 @@ _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda
 # %% ../nbs/32_cli.ipynb #d0050010
 # For `reproduce --only`; the tables are `figures.NOTEBOOKS` and `figures.GROUPS`.
 _DRAWN = (
-    "fig1, fig2, tab2, tab3, tab1, audit, claims, init, mechanism, members, redunet, masked, "
-    "transfer, emergence, scan_and_snap, max_margin, universal_approximation, turing, "
+    "fig1, fig2, tab2, tab3, tab1, audit, claims, init, mechanism, members, redunet, relatives, "
+    "masked, transfer, emergence, scan_and_snap, max_margin, universal_approximation, turing, "
     "induction_heads, spatial_structure, graphs, in_context, chain_of_thought"
 )
 _GROUPS = "paper, family, theory"
