@@ -920,8 +920,8 @@ def sweep_command(
 ):
     """All runs of a grid.
 
-    GRID is tab1 (the correlation study), or a .toml file with [base] and [axes]. What is
-    there already is not computed again.
+    GRID is tab1 (the correlation study), relatives (the same among relatives of CRATE), or a
+    .toml file with [base] and [axes]. What is there already is not computed again.
     """
     from crate_nb.training import start_from
     from crate_nb.sweeps import SlurmOptions, describe, find_grid, grid_configs, place_of
