@@ -10,7 +10,8 @@ __all__ = ['RESULTS', 'NOTEBOOKS', 'GROUPS', 'TITLES', 'BENCHES', 'use_style', '
 
 # %% ../nbs/26_figures.ipynb #65b66029
 import hashlib, io, itertools, json, logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
@@ -419,14 +420,14 @@ def _drawn(fig: plt.Figure, page: Bbox, ending: str, **metadata) -> bytes:
     return buffer.getvalue()
 
 
-def _png_and_pdf(fig: plt.Figure) -> tuple[bytes, bytes]:
-    "A figure in two formats, laid out once: to lay it out takes longer than to draw it."
+@contextmanager
+def _laid_out(fig: plt.Figure) -> Iterator[Bbox]:  # what is drawn, in inches
+    "Lay a figure out once for all its files: that takes longer than to draw it."
     fig.draw_without_rendering()
     page = fig.get_tightbbox().padded(plt.rcParams["savefig.pad_inches"])
     with plt.rc_context({"figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)
-        png = _drawn(fig, page, "png", Software=None)
-        return _compact(png), _drawn(fig, page, "pdf", CreationDate=None, Producer=None)
+        yield page
 
 
 def _compact(png: bytes) -> bytes:
@@ -447,9 +448,12 @@ def save_figure(
     notebook: str,  # which notebook draws it; the report shows it if this is a key of `RESULTS`
 ) -> Path:  # the folder
     "Save a figure as png and pdf, its numbers as csv, its caption as json."
-    folder, (png, pdf) = home() / "figures" / scale, _png_and_pdf(fig)
-    write_atomic(folder / f"{name}.png", png)
-    write_atomic(folder / f"{name}.pdf", pdf)
+    folder = home() / "figures" / scale
+    with _laid_out(fig) as page:
+        png = _compact(_drawn(fig, page, "png", Software=None))
+        write_atomic(folder / f"{name}.png", png)
+        pdf = _drawn(fig, page, "pdf", CreationDate=None, Producer=None)
+        write_atomic(folder / f"{name}.pdf", pdf)
     write_atomic(folder / f"{name}.csv", data.to_csv(index=False))
     _sidecar(folder, name, kind="figure", title=title, caption=caption, notebook=notebook)
     return folder
