@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PRECISIONS', 'LONG_RUN', 'Place', 'as_place', 'Engine', 'pick_engine', 'cpu_threads', 'is_long', 'can_compile',
-           'compile_for', 'NotCaptured', 'cuda_graphs', 'Replayed', 'own_stream']
+           'compile_for', 'NotCaptured', 'cuda_graphs', 'Replayed', 'own_stream', 'NotLoaded', 'loading_compiled']
 
 # %% ../nbs/20_engine.ipynb #2f959411
 import gc, time, warnings
@@ -268,3 +268,24 @@ def own_stream(
         with torch.cuda.stream(stream):
             yield
         torch.cuda.current_stream().wait_stream(stream)
+
+# %% ../nbs/20_engine.ipynb #c0de1002
+class NotLoaded(UserError):
+    "Code that torch compiled can't be loaded."
+
+# %% ../nbs/20_engine.ipynb #c0de1012
+@contextmanager
+def loading_compiled() -> Iterator[None]:
+    "A `NotLoaded` if torch.compile can't make or load compiled code within a `with` block."
+    try:
+        yield
+    except Exception as error:
+        from torch._dynamo.exc import BackendCompilerFailed  # slow to import, so only here
+        from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+        if not isinstance(error, BackendCompilerFailed):
+            raise
+        raise NotLoaded(
+            f"torch can't load what it compiled ({error.inner_exception}); a kill may have damaged "
+            f"its cache: delete the folder {cache_dir()}, and run the same command again"
+        ) from error

@@ -41,8 +41,9 @@ from .data import ImageData, NAMES, dataset_name, load_data, normalise
 from .augment import Draws, apply_draws, draw, resize
 from .runs import RunConfig
 from .records import Record, Store, check_record, pack_hits
-from .engine import Engine, NotCaptured, Place, Replayed, as_place, can_compile, compile_for
-from .engine import cpu_threads, cuda_graphs, is_long, own_stream, pick_engine
+from .engine import Engine, NotCaptured, NotLoaded, Place, Replayed, as_place, can_compile
+from .engine import compile_for, cpu_threads, cuda_graphs, is_long, loading_compiled
+from .engine import own_stream, pick_engine
 
 # %% ../nbs/21_training.ipynb #e02617b8
 logger = logging.getLogger("crate_nb")  # of the package: what a run says besides its bar
@@ -537,7 +538,8 @@ class Step:
         "One step; an epoch's last, smaller batch runs as it is."
         set_rate(self.optimizer, rate)
         if len(x) == self.config.batch_size:
-            self.launch(x, y, layer)
+            with loading_compiled():
+                self.launch(x, y, layer)
         else:
             with self.engine.eager():
                 self.compute(x, y, layer)
@@ -957,7 +959,7 @@ class Trainer:
         rate = learning_rate(c, global_step, total_steps(c, len(self.batches.x)))
         try:
             self.step(x, y, layer_of_step(c, global_step), rate)
-        except (NotCaptured, OtherRun):
+        except (NotCaptured, NotLoaded, OtherRun):
             raise
         except UserError as e:  # a rate of tokens that are not finite
             self.watch.fail([x], str(e))
