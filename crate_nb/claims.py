@@ -344,28 +344,39 @@ def complete_grids(
     return [r for of_seed in complete for r in of_seed]
 
 # %% ../nbs/25_claims.ipynb #c1a10017
+def _pair_signs(x: np.ndarray) -> np.ndarray:
+    "The sign of the difference of each pair in a group: (groups, models) -> (groups, pairs)."
+    first, second = np.triu_indices(x.shape[1], 1)
+    return np.sign(x[:, first] - x[:, second])
+
+
+def _group_taus(m: np.ndarray, g: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    "Kendall's tau-b of each group in each draw, from the signs of pairs; 0 where all are tied."
+    first, second = np.triu_indices(drawn.shape[-1], 1)
+    pairs = drawn[..., first] * drawn[..., second]  # how often each pair is drawn
+    alike, of_m, of_g = (np.einsum("dgp,gp->dg", pairs, s) for s in (m * g, m * m, g * g))
+    norm = np.sqrt(of_m * of_g)
+    return np.divide(alike, norm, out=np.zeros_like(norm), where=norm > 0)
+
+
+def _times_drawn(drawn: np.ndarray) -> np.ndarray:
+    "The weight of each group in each draw: its largest; 0 unless it has two different models."
+    return drawn.max(-1) * ((drawn > 0).sum(-1) > 1)
+
+
 def _granulated_tau(
     values: np.ndarray, gap: pd.Series, members: Sequence[np.ndarray]
 ) -> Callable[[np.ndarray], np.ndarray]:
     "The statistic for `two_way_parts`: the mean tau over groups; nan in a draw without any."
     groups = np.stack(members)  # (groups, models of each)
-    first, second = np.triu_indices(groups.shape[1], 1)  # the pairs in a group
+    of_values = _pair_signs(np.asarray(values, float)[groups])
+    of_gap = _pair_signs(np.asarray(gap, float)[groups])
 
-    def signs(of_models):  # (groups, pairs)
-        in_groups = of_models[groups]
-        return np.sign(in_groups[:, first] - in_groups[:, second])
-
-    m, g = signs(np.asarray(values, float)), signs(np.asarray(gap, float))
-
-    def statistic(weights):
+    def statistic(weights):  # (draws, models) -> (draws,)
         drawn = weights[:, groups]  # (draws, groups, models)
-        pairs = drawn[..., first] * drawn[..., second]
-        alike, of_m, of_g = (np.einsum("dgp,gp->dg", pairs, s) for s in (m * g, m * m, g * g))
-        norm = np.sqrt(of_m * of_g)
-        taus = np.divide(alike, norm, out=np.zeros_like(norm), where=norm > 0)
-        counts = drawn.max(-1) * ((drawn > 0).sum(-1) > 1)
-        groups_drawn = np.where(counts.any(1), counts.sum(1), np.nan)
-        return (taus * counts).sum(1) / groups_drawn
+        taus, times = _group_taus(of_values, of_gap, drawn), _times_drawn(drawn)
+        count = np.where(times.any(1), times.sum(1), np.nan)
+        return (taus * times).sum(1) / count
 
     return statistic
 
@@ -398,12 +409,12 @@ class Study:
         self._taus: dict[tuple, Parts | None] = {}
         self._srr: dict[float, np.ndarray] = {}  # by eps
 
-    def measured(
+    def values(
         self,
         measure: str,  # a row of `MEASURES`
         eps: float,  # of SRR; the others have none
     ) -> np.ndarray:  # (models,)
-        "A measure of each model."
+        "A measure of each model; SRR from its recorded terms, since eps may be another one."
         if measure != "SRR":
             return self.table[measure].to_numpy()
         if eps not in self._srr:
@@ -420,7 +431,7 @@ class Study:
         "A tau with all its draws."
         key = (measure, eps if measure == "SRR" else None, axis)
         if key not in self._taus:
-            statistic = _tau_of(self.measured(measure, eps), self.table, axis, self.axes)
+            statistic = _tau_of(self.values(measure, eps), self.table, axis, self.axes)
             self._taus[key] = two_way_parts(statistic, self.weights) if statistic else None
         return self._taus[key]
 
@@ -1520,7 +1531,8 @@ _INDUCTION_HEADS: list[Claim] = [
         id="theory-induction-keys",
         source="Survey, section 3.3; Elhage et al. (2021)",
         quote="one-layer and two-layer transformers are able to match patterns",
-        says="two trained layers solve the task, and need what layer 1 writes in the keys of layer 2",
+        says="two trained layers solve the task, and need what layer 1 writes in the keys of "
+        "layer 2",
         **_of_trials(
             "induction_heads",
             Quantity("accuracy_two", "accuracy of two layers", 95),
@@ -1657,8 +1669,8 @@ _GRAPHS: list[Claim] = [
         id="theory-graphs-beyond-1-wl",
         source="Survey, section 4.2, theorem 4.1; Kim et al. (2022)",
         quote="is more expressive than all message-passing GNNs",
-        says="two graphs that 1-WL can't tell apart: weights by hand and a trained transformer with "
-        "Laplacian identifiers can, GIN without identifiers can't",
+        says="two graphs that 1-WL can't tell apart: weights by hand and a trained transformer "
+        "with Laplacian identifiers can, GIN without identifiers can't",
         **_of_trials(
             "graphs",
             Quantity("wl1_apart", "1-WL tells them apart (0 or 1)", 0.5, below=True),

@@ -70,6 +70,17 @@ def _fail(message: str) -> int:
     return 2
 
 
+def _no_option(wrong: click.NoSuchOption) -> str:
+    "What to say of an unknown option; a field of the configuration is given with `--set`."
+    from crate_nb.runs import RunConfig
+
+    field = wrong.option_name.lstrip("-").replace("-", "_")
+    takes_fields = wrong.ctx and any(p.name == "settings" for p in wrong.ctx.command.params)
+    if takes_fields and field in RunConfig.model_fields:
+        return f"No such option {wrong.option_name!r}; a run's {field} is given as --set {field}=…"
+    return wrong.format_message()
+
+
 def main(
     args: Sequence[str] | None = None,  # the words after `crate-nb`; None: those of this process
 ):
@@ -82,6 +93,8 @@ def main(
     except click.exceptions.NoArgsIsHelpError as e:
         click.echo(e.ctx.get_help())
         code = 2
+    except click.NoSuchOption as e:
+        code = _fail(_no_option(e))
     except click.ClickException as e:
         code = _fail(e.format_message())
     except UserError as e:
@@ -509,7 +522,7 @@ def train_command(scale, settings, dataset, device, threads, init, force):
         config = start_from(config, init)
     record = train(config, place, force)
     path = os.path.relpath(Store(scale).path(record.id))
-    shown = {k: v for k, v in record.final.items() if k != "test_hits"}  # one digit for 4 images
+    shown = {k: v for k, v in record.final.items() if k != "test_hits"}  # it is long
     click.echo(json.dumps(dict(id=record.id, **shown, record=path), indent=1))
 
 # %% ../nbs/32_cli.ipynb #8dcd8020

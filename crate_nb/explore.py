@@ -215,6 +215,21 @@ def _axis(title: str, **more) -> dict[str, Any]:
     return dict(type="quantitative", title=title, **more)
 
 
+def _band(y: dict[str, Any]) -> dict[str, Any]:
+    "The layer of a line chart that shows the spread over seeds."
+    limits = dict(y=dict(y, field="low"), y2=dict(field="high"))
+    return dict(mark=dict(type="area", opacity=0.15), encoding=limits)
+
+
+def _dots(y: dict[str, Any], across: str) -> dict[str, Any]:
+    "The layer of a line chart that has a marker for each number, and says it under the pointer."
+    titles = dict(member="member", x=across, y="mean", std="standard deviation", seeds="seeds")
+    tooltip = [dict(field=field, title=title) for field, title in titles.items()]
+    shape = dict(field="shape", type="nominal", scale=None)
+    mark = dict(type="point", filled=True, size=60, opacity=1)
+    return dict(mark=mark, encoding=dict(y=y, shape=shape, tooltip=tooltip))
+
+
 def line_chart(
     across: str,  # the title of its horizontal axis
 ) -> dict[str, Any]:  # a chart of Vega-Lite; its rows: x, y, low, high, member, color, shape
@@ -222,23 +237,14 @@ def line_chart(
     x = _axis(across, field="x", axis=dict(tickMinStep=1, format="d"))
     limits = dict(zero=False, domainMin=dict(expr="low"), domainMax=dict(expr="high"))
     y = _axis("", field="y", scale=limits)
-    looks = {c: dict(field=c, type="nominal", scale=None) for c in ("color", "shape")}
-    look = dict(x=x, detail=dict(field="member"), color=looks["color"])
-    shown = [dict(field=f, title=t) for f, t in dict(member="member", x=across, y="mean").items()]
-    spread = [dict(field="std", title="standard deviation"), dict(field="seeds", title="seeds")]
-    dots = dict(y=y, shape=looks["shape"], tooltip=[*shown, *spread])
-    band = dict(y=dict(y, field="low"), y2=dict(field="high"))
+    color = dict(field="color", type="nominal", scale=None)  # the rows hold the colours themselves
     return dict(
         data=dict(name="rows", values=[]),
         params=[dict(name="low", value=0), dict(name="high", value=1)],
         width="container",
         height=320,
-        encoding=look,
-        layer=[
-            dict(mark=dict(type="area", opacity=0.15), encoding=band),
-            dict(mark="line", encoding=dict(y=y)),
-            dict(mark=dict(type="point", filled=True, size=60, opacity=1), encoding=dots),
-        ],
+        encoding=dict(x=x, detail=dict(field="member"), color=color),
+        layer=[_band(y), dict(mark="line", encoding=dict(y=y)), _dots(y, across)],
     )
 
 # %% ../nbs/27_explore.ipynb #27e0002b

@@ -630,7 +630,7 @@ class ReadParameters(ScaleParameters):
 class PaperParameters(ReadParameters):
     "The parameters of a notebook that also trains what is missing."
 
-    seeds: tuple[Seed, ...] | None = None  # None: those of the scale
+    seeds: tuple[Seed, ...] | None = None  # None: those of the scale; of a grid, 0 alone
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
 
     @pydantic.model_validator(mode="after")

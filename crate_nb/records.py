@@ -134,21 +134,30 @@ def _check_readable(raw: Any, path: Path):
         raise Unregistered(path, variant)
 
 
+def _check_history(history: list[dict[str, Any]], epochs: int):
+    "A `UserError` unless each epoch has its row, of numbers alone."
+    if [row.get("epoch") for row in history] != list(range(1, epochs + 1)):
+        raise UserError(f"its history has not one row for each of {epochs} epochs")
+    values = [value for row in history for value in row.values()]
+    if not all(value is None or isinstance(value, int | float) for value in values):
+        raise UserError("its history holds what is no number")
+
+
+def _is_whole(column: list | None) -> bool:
+    "Whether a column is there and holds integers alone."
+    return column is not None and all(v is not None and v == int(v) for v in column)
+
+
 def _whole_parts(record: Record):
     "A `ValueError` unless all parts of a record are what their readers rely on."
     _Made.model_validate(record.provenance)
     end = _End.model_validate(record.final)
     srr = _Measured.model_validate(record.measures).srr if record.measures else {}
-    if [row.get("epoch") for row in record.history] != list(range(1, end.epochs + 1)):
-        raise UserError(f"its history has not one row for each of {end.epochs} epochs")
-    values = [value for row in record.history for value in row.values()]
-    if not all(value is None or isinstance(value, int | float) for value in values):
-        raise UserError("its history holds what is no number")
+    _check_history(record.history, end.epochs)
     for table in (record.probe, srr):
         if len({len(column) for column in table.values()}) > 1:
             raise UserError("the columns of its probe or of SRR are of unequal length")
-    places = [place for name in ("epoch", "layer") for place in record.probe.get(name, [0.5])]
-    if record.probe and not all(place is not None and place == int(place) for place in places):
+    if record.probe and not all(_is_whole(record.probe.get(name)) for name in ("epoch", "layer")):
         raise UserError("its probe does not say which epoch and layer its numbers are of")
 
 

@@ -7,13 +7,13 @@ __all__ = ['logger', 'TASKS', 'PROBED', 'data_for', 'architecture_of', 'build_mo
            'learning_rate', 'make_optimizer', 'set_rate', 'draw_for', 'batch_loss', 'batch_means', 'evaluate', 'score',
            'numbers', 'Task', 'masks_for', 'masked_batch_loss', 'masked_means', 'masked_score', 'masked_probe',
            'task_of', 'total_steps', 'Batches', 'OtherRun', 'Step', 'Progress', 'is_finished', 'save_checkpoint',
-           'load_checkpoint', 'Paused', 'Saver', 'explain_not_finite', 'Watch', 'probe', 'Recorder', 'layer_of_step',
+           'load_checkpoint', 'Paused', 'Saver', 'explain_not_finite', 'Monitor', 'probe', 'Recorder', 'layer_of_step',
            'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'ProgressFile', 'tidy', 'train',
            'trained_model']
 
 # %% ../nbs/21_training.ipynb #e2759a2f
 import gc, hashlib, json, logging, math, os, time, warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
@@ -203,26 +203,34 @@ def draw_for(
     return draw(count, height, width, g, c.image_size, c.crop, c.flip, c.ra_ops, c.ra_magnitude)
 
 # %% ../nbs/21_training.ipynb #5346d923
+def _srr_of_layer(
+    config: RunConfig, model: LayeredModel, zs: Sequence[Tensor], layer: int
+) -> Tensor:
+    "The mean SRR of one layer, from the inputs of all layers."
+    term = config.srr_eps, config.srr_lam, config.srr_sparsity
+    return layer_srr(model.layers[layer - 1], zs[layer - 1], *term)
+
+
 def batch_loss(
     config: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
     model: Classifier,  # on the device of the images
     x: Tensor,  # images (B, C, H, W) of the model's size
     y: Tensor,  # labels (B,)
     layer: int | None = None,  # the one to regularise, 1 to L; None: cross-entropy alone
-) -> tuple[Tensor, dict[str, Tensor]]:  # loss; sums over the batch: loss, srr, correct
-    "The loss of one batch of standardised images."
+) -> tuple[Tensor, dict[str, Tensor]]:  # objective; sums: loss (cross-entropy), srr, correct
+    "What one step minimises on a batch of standardised images, and its parts summed over them."
     srr = torch.zeros((), device=x.device)
     if layer is None:
         logits = model(x)
-        loss = ce = F.cross_entropy(logits, y)
+        objective = ce = F.cross_entropy(logits, y)
     else:
-        zs, term = model.layer_inputs(x), (config.srr_eps, config.srr_lam, config.srr_sparsity)
+        zs = model.layer_inputs(x)
         logits = model.classify(zs[-1])
         ce = F.cross_entropy(logits, y)
-        srr = layer_srr(model.layers[layer - 1], zs[layer - 1], *term)
-        loss = ce + config.srr_alpha * srr
+        srr = _srr_of_layer(config, model, zs, layer)
+        objective = ce + config.srr_alpha * srr
     correct = (logits.detach().argmax(1) == y).sum()
-    return loss, dict(loss=ce.detach() * len(x), srr=srr.detach() * len(x), correct=correct)
+    return objective, dict(loss=ce.detach() * len(x), srr=srr.detach() * len(x), correct=correct)
 
 # %% ../nbs/21_training.ipynb #74b7d71c
 def batch_means(
@@ -301,20 +309,17 @@ def masked_batch_loss(
     x: Tensor,  # images (B, C, H, W) of the model's size
     mask: Tensor,  # (B, patches), true: removed
     layer: int | None = None,  # of the encoder, to be regularised, 1 to L; None: pixels alone
-) -> tuple[Tensor, dict[str, Tensor]]:  # loss; sums over the batch: loss, srr
-    "The loss of one batch of standardised images on the pixels that were removed."
+) -> tuple[Tensor, dict[str, Tensor]]:  # objective; sums: loss (of pixels), srr
+    "What one step minimises on the pixels that were removed from a batch, and its parts summed."
     target, srr = patch_targets(x, config.patch_size), torch.zeros((), device=x.device)
     if layer is None:
-        loss = pixels = masked_loss(model(x, mask), target, mask)
+        objective = pixels = masked_loss(model(x, mask), target, mask)
     else:
-        zs, term = (
-            model.layer_inputs(x, mask),
-            (config.srr_eps, config.srr_lam, config.srr_sparsity),
-        )
+        zs = model.layer_inputs(x, mask)
         pixels = masked_loss(model.decode(model.layers[-1](zs[-1])), target, mask)
-        srr = layer_srr(model.layers[layer - 1], zs[layer - 1], *term)
-        loss = pixels + config.srr_alpha * srr
-    return loss, dict(loss=pixels.detach() * len(x), srr=srr.detach() * len(x))
+        srr = _srr_of_layer(config, model, zs, layer)
+        objective = pixels + config.srr_alpha * srr
+    return objective, dict(loss=pixels.detach() * len(x), srr=srr.detach() * len(x))
 
 # %% ../nbs/21_training.ipynb #8b5d0004
 def masked_means(
@@ -733,8 +738,8 @@ def _first_bad(step: Step, candidates: Iterable[Tensor]) -> Tensor:
     return x
 
 
-class Watch:
-    "What the host knows of the sums on the device."
+class Monitor:
+    "Reads the sums on the device every `engine.look` steps, reports them, stops a run that fails."
 
     def __init__(
         self,
@@ -746,12 +751,12 @@ class Watch:
         self.step, self.batches, self.progress, self.report = step, batches, progress, report
         if progress.sums:
             step.restore(progress.sums)
-        self.seen, self.looked = dict(progress.sums), progress.step
+        self.last_sums, self.last_step = dict(progress.sums), progress.step
 
     def _count(self) -> int:
         "How many images were trained on since the last look."
         size = self.step.config.batch_size
-        return min(self.progress.step * size, len(self.batches.x)) - self.looked * size
+        return min(self.progress.step * size, len(self.batches.x)) - self.last_step * size
 
     def look(self):
         "Wait for the device, read its sums, report what is new."
@@ -759,10 +764,10 @@ class Watch:
         p.sums = dict(zip(step.names, step.sums.tolist()))
         if step.failed.item():
             self.fail(self._since_last_look(), "the loss is not finite")
-        new = {name: total - self.seen.get(name, 0.0) for name, total in p.sums.items()}
+        new = {name: total - self.last_sums.get(name, 0.0) for name, total in p.sums.items()}
         means = step.task.means(step.config, new, self._count())
-        self.report(p.step - self.looked, means)
-        self.seen, self.looked = p.sums, p.step
+        self.report(p.step - self.last_step, means)
+        self.last_sums, self.last_step = p.sums, p.step
 
     def fail(
         self,
@@ -776,14 +781,14 @@ class Watch:
 
     def _since_last_look(self) -> Iterator[Tensor]:
         "The batches since the last look; the weights are still those of the loss that failed."
-        for first in range(self.looked, self.progress.step, self.batches.chunk):
+        for first in range(self.last_step, self.progress.step, self.batches.chunk):
             chunk, _ = self.batches.augmented(self.progress.epoch, first)
             yield from chunk.split(self.step.config.batch_size)
 
     def start_epoch(self):
         "Set the sums to zero."
         self.step.sums.zero_()
-        self.progress.sums, self.seen, self.looked = {}, {}, 0
+        self.progress.sums, self.last_sums, self.last_step = {}, {}, 0
 
 # %% ../nbs/21_training.ipynb #c461905f
 def _deviation(u: Tensor | None) -> float:
@@ -819,9 +824,9 @@ class Recorder:
         step: Step,  # its model, engine and task
         images: ImageData,  # on the engine's device
         progress: Progress,  # its `history` and `probe` grow
-        watch: Watch,  # what fails where a number is not finite
+        monitor: Monitor,  # what fails where a number is not finite
     ):
-        self.step, self.images, self.progress, self.watch = step, images, progress, watch
+        self.step, self.images, self.progress, self.monitor = step, images, progress, monitor
         self.config = step.config
         self.tested: dict[str, float | str] | None = None  # the last score on the test images
 
@@ -839,7 +844,7 @@ class Recorder:
         c, p, row = self.config, self.progress, self._row()
         p.history.append(row)  # now, since `is_finished` reads the last row
         p.epoch, p.step = p.epoch + 1, 0
-        self.watch.start_epoch()
+        self.monitor.start_epoch()
         if p.epoch % c.test_every == 0 or is_finished(c, p):
             self._test(row)
         self.probe_if_due()
@@ -856,7 +861,7 @@ class Recorder:
         row |= {f"test_{name}": value for name, value in numbers(self.tested).items()}
         if not math.isfinite(row["test_loss"]):
             sized = (resize(x, self.config.image_size) for x in self.images.x_test.split(250))
-            self.watch.fail(sized, f"the test loss is {row['test_loss']}")
+            self.monitor.fail(sized, f"the test loss is {row['test_loss']}")
 
     def probe_if_due(self):
         "Note layer-wise SRR and what the task asks, if this epoch is one for it or the last one."
@@ -871,7 +876,7 @@ class Recorder:
                     p.history[-1] |= self.step.task.probe(c, self.step.model, self.images)
         except UserError as e:  # a rate of tokens that are not finite
             shown = x[: c.probe_size].split(100)
-            self.watch.fail((resize(x, c.image_size) for x in shown), str(e))
+            self.monitor.fail((resize(x, c.image_size) for x in shown), str(e))
 
 # %% ../nbs/21_training.ipynb #39c04e87
 def layer_of_step(
@@ -924,8 +929,8 @@ class Trainer:
         self.saver = Saver(work / "checkpoint.safetensors", place)
         self.progress = _resume(self.saver.path, self.step, images.digest)
         self.batches = Batches(config, images.x_train, images.y_train, engine, task)
-        self.watch = Watch(self.step, self.batches, self.progress, report)
-        self.recorder = Recorder(self.step, images, self.progress, self.watch)
+        self.monitor = Monitor(self.step, self.batches, self.progress, report)
+        self.recorder = Recorder(self.step, images, self.progress, self.monitor)
 
     def run(self) -> Progress:
         "Train to the end; `Paused` at the deadline, a `UserError` where a number is not finite."
@@ -948,8 +953,11 @@ class Trainer:
                 torch.manual_seed(mix(c.seed, "dropout", global_step))
             p.step += 1
             self._one_step(x, y, global_step)
-            if p.step - self.watch.looked >= self.step.engine.look or p.step == steps_per_epoch:
-                self.watch.look()
+            if (
+                p.step - self.monitor.last_step >= self.step.engine.look
+                or p.step == steps_per_epoch
+            ):
+                self.monitor.look()
             self._save()
         self.recorder.end_epoch()
         self._save()
@@ -962,14 +970,14 @@ class Trainer:
         except (NotCaptured, NotLoaded, OtherRun):
             raise
         except UserError as e:  # a rate of tokens that are not finite
-            self.watch.fail([x], str(e))
+            self.monitor.fail([x], str(e))
 
     def _save(self):
         c, p = self.config, self.progress
         if not self.saver.is_due:
             return
-        if p.step > self.watch.looked:
-            self.watch.look()  # what is not finite is not saved
+        if p.step > self.monitor.last_step:
+            self.monitor.look()  # what is not finite is not saved
         self.saver.save(self.step, p)
         if self.saver.place.is_late and not is_finished(c, p):
             raise Paused(
@@ -1259,7 +1267,7 @@ def train(
         tidy(store, record.id)
     if record and place.data is None:
         return record
-    if place.is_late:
+    if not record and place.is_late:
         raise Paused(
             f"run {config.id}: no time is left to begin; the same command goes on from here"
         )
