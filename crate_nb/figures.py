@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['RESULTS', 'NOTEBOOKS', 'GROUPS', 'TITLES', 'BENCHES', 'use_style', 'epoch_color', 'Page', 'Result', 'result_of',
            'claims_of', 'markdown_table', 'save_figure', 'save_table', 'Saved', 'read_saved', 'saved_results',
-           'plus_minus', 'setting', 'stem', 'ScaleParameters', 'ReadParameters', 'PaperParameters', 'BenchParameters',
-           'read_parameters', 'time_columns', 'save_timings', 'stamp', 'is_fresh']
+           'plus_minus', 'setting', 'stem', 'ScaleParameters', 'ReadParameters', 'PaperParameters',
+           'RecordedParameters', 'BenchParameters', 'read_parameters', 'time_columns', 'save_timings', 'stamp',
+           'is_fresh']
 
 # %% ../nbs/26_figures.ipynb #65b66029
 import hashlib, io, itertools, json, logging
@@ -272,6 +273,19 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         short="Masked autoencoding",
         experiment="masked",
         groups=("family",),
+        claims=("family-masked-loss", "family-masked-probe"),
+        pages=dict(
+            masked=Page(
+                "Masked autoencoding: CRATE-MAE and its ViT twin",
+                claims=("family-masked-loss", "family-masked-probe"),
+                shown=(
+                    "masked",
+                    "masked_curves",
+                    "masked_images_crate-mae",
+                    "masked_images_vit-mae",
+                ),
+            )
+        ),
     ),
     "transfer": Result(
         notebook="paper/family_transfer",
@@ -685,6 +699,19 @@ class PaperParameters(ReadParameters):
                 f"crate-nb reproduce --scale {self.scale} --only {experiment} trains them"
             )
         return records
+
+# %% ../nbs/26_figures.ipynb #fa0c0002
+class RecordedParameters(PaperParameters):
+    "The parameters of a notebook that may also draw what is recorded, and train nothing."
+
+    recorded: bool = False  # draw the records that are there, and train none
+
+    def records(
+        self,
+        experiment: str,  # a row of `runs.EXPERIMENTS`
+    ) -> list[Record]:  # in the order of `sweeps.plan`
+        "The records of an experiment; what is missing is trained, unless `recorded`."
+        return self.records_there(experiment) if self.recorded else super().records(experiment)
 
 # %% ../nbs/26_figures.ipynb #9703df85
 class BenchParameters(Strict):
