@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['RESULTS', 'NOTEBOOKS', 'GROUPS', 'TITLES', 'BENCHES', 'use_style', 'epoch_color', 'Page', 'Result', 'result_of',
-           'claims_of', 'markdown_table', 'save_figure', 'save_table', 'Saved', 'read_saved', 'saved_results',
-           'plus_minus', 'setting', 'stem', 'ScaleParameters', 'ReadParameters', 'PaperParameters',
-           'RecordedParameters', 'BenchParameters', 'read_parameters', 'time_columns', 'save_timings', 'stamp',
-           'is_fresh']
+           'claims_of', 'markdown_table', 'save_figure', 'save_table', 'Saver', 'Saved', 'read_saved', 'saved_results',
+           'plus_minus', 'setting', 'stem', 'ScaleParameters', 'SeedParameters', 'IntervalParameters', 'ReadParameters',
+           'PaperParameters', 'RecordedParameters', 'BenchParameters', 'read_parameters', 'time_columns',
+           'save_timings', 'stamp', 'is_fresh']
 
 # %% ../nbs/26_figures.ipynb #65b66029
 import hashlib, io, itertools, json, logging
@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seaborn as sns, torch
 from PIL import Image
 from matplotlib.transforms import Bbox
@@ -500,6 +500,41 @@ def save_table(
     )
     return folder
 
+# %% ../nbs/26_figures.ipynb #fa0c0008
+@dataclass(frozen=True)
+class Saver:
+    "Saves what a notebook draws, under names that begin with its own."
+
+    notebook: str  # as `save_figure` takes it
+    scale: str  # the folder below figures/
+
+    def figure(
+        self,
+        fig: plt.Figure,  # as `save_figure` takes it
+        name: str,  # of the files, after the notebook's
+        data: pd.DataFrame,  # the plotted numbers
+        title: str,  # what the figure shows
+        caption: str,  # on what data, from how many runs, what the paper shows
+    ):
+        "Save a figure."
+        full = f"{self.notebook}_{name}"
+        save_figure(fig, self.scale, full, data, title, caption, self.notebook)
+
+    def table(
+        self,
+        table: pd.DataFrame,  # as it is to be read
+        name: str,  # of the files, after the notebook's
+        title: str,  # what the table shows
+        caption: str,  # on what data, from how many runs, how to read it
+        data: pd.DataFrame | None = None,  # the numbers behind it; None: the table itself
+    ) -> Any:  # the table as `IPython.display.Markdown`, for the notebook to show
+        "Save a table, and show it."
+        from IPython.display import Markdown
+
+        full = f"{self.notebook}_{name}"
+        save_table(table, self.scale, full, title, caption, self.notebook, data)
+        return Markdown(markdown_table(table))
+
 # %% ../nbs/26_figures.ipynb #13fa0061
 class Saved(pydantic.BaseModel):
     "What the json beside a figure or a table says."
@@ -624,6 +659,27 @@ class ScaleParameters(Strict):
         check_choice("scale", self.scale, SCALES)
         return self
 
+# %% ../nbs/26_figures.ipynb #fa0c0004
+class SeedParameters(ScaleParameters):
+    "The parameters of a notebook that draws trials."
+
+    fewest_seeds: ClassVar[int] = 1
+    seeds: tuple[Seed, ...] | None = None  # None: those of the scale; of a grid, 0 alone
+
+    @pydantic.model_validator(mode="after")
+    def _distinct_seeds(self):
+        seeds = self.seeds
+        if seeds is not None and (len(seeds) < self.fewest_seeds or len(set(seeds)) < len(seeds)):
+            fewest = "one" if self.fewest_seeds == 1 else "two"
+            raise UserError(f"seeds {list(seeds)}: give {fewest} or more, each once")
+        return self
+
+# %% ../nbs/26_figures.ipynb #fa0c0005
+class IntervalParameters(SeedParameters):
+    "The parameters of a notebook whose trials are shown with intervals over seeds."
+
+    fewest_seeds: ClassVar[int] = 2
+
 # %% ../nbs/26_figures.ipynb #13fa0026
 class ReadParameters(ScaleParameters):
     "The parameters of a notebook that only reads records."
@@ -641,18 +697,10 @@ class ReadParameters(ScaleParameters):
         return dataset_label(self.scale, self.dataset)
 
 # %% ../nbs/26_figures.ipynb #13fa0028
-class PaperParameters(ReadParameters):
+class PaperParameters(ReadParameters, SeedParameters):
     "The parameters of a notebook that also trains what is missing."
 
-    seeds: tuple[Seed, ...] | None = None  # None: those of the scale; of a grid, 0 alone
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
-
-    @pydantic.model_validator(mode="after")
-    def _distinct_seeds(self):
-        seeds = self.seeds
-        if seeds is not None and (not seeds or len(set(seeds)) < len(seeds)):
-            raise UserError(f"seeds {list(seeds)}: give one or more, each once")
-        return self
 
     @pydantic.model_validator(mode="after")
     def _known_device(self):
