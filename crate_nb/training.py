@@ -6,10 +6,10 @@
 __all__ = ['logger', 'TASKS', 'PROBED', 'data_for', 'architecture_of', 'build_model', 'start_from', 'find_start', 'start_model',
            'learning_rate', 'make_optimizer', 'set_rate', 'draw_for', 'batch_loss', 'batch_means', 'evaluate', 'score',
            'numbers', 'Task', 'masks_for', 'masked_batch_loss', 'masked_means', 'masked_score', 'masked_probe',
-           'task_of', 'total_steps', 'Batches', 'OtherRun', 'Step', 'Progress', 'is_finished', 'save_checkpoint',
-           'load_checkpoint', 'Paused', 'Saver', 'explain_not_finite', 'Monitor', 'probe', 'Recorder', 'layer_of_step',
-           'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'ProgressFile', 'tidy', 'train',
-           'trained_model']
+           'task_of', 'total_steps', 'Batches', 'OtherRun', 'Sums', 'Step', 'Progress', 'is_finished',
+           'save_checkpoint', 'load_checkpoint', 'Paused', 'Saver', 'explain_not_finite', 'Monitor', 'probe',
+           'Recorder', 'layer_of_step', 'Trainer', 'make_record', 'check_same_images', 'graphs_note', 'ProgressFile',
+           'tidy', 'train', 'trained_model']
 
 # %% ../nbs/21_training.ipynb #e2759a2f
 import gc, hashlib, json, logging, math, os, time, warnings
@@ -468,6 +468,46 @@ class Batches:
 class OtherRun(UserError):
     "A checkpoint that a run can't go on from: it is another run's, or another version's."
 
+# %% ../nbs/21_training.ipynb #7a10c1a1
+class Sums:
+    "Sums over images by name, in float64 on one device; all zero until the first batch."
+
+    def __init__(
+        self,
+        run: str,  # the run's id, for messages
+        device: torch.device,  # where they are kept
+    ):
+        self.run, self.device = run, device
+        self.names: list[str] = []
+        self.values = torch.zeros(0)
+
+    def add(
+        self,
+        sums: dict[str, Tensor],  # of one batch
+    ):
+        "Add the sums of a batch."
+        if not self.names:
+            self.restore(dict.fromkeys(sums, 0.0))
+        if list(sums) != self.names:
+            raise OtherRun(
+                f"run {self.run}: its checkpoint holds sums of {', '.join(self.names)}, its "
+                f"steps give {', '.join(sums)}; delete the checkpoint and the run starts anew"
+            )
+        self.values += torch.stack([v.float() for v in sums.values()]).double()
+
+    def restore(
+        self,
+        sums: dict[str, float],  # over the images of this epoch
+    ):
+        "Go on from these sums."
+        self.names = list(sums)
+        numbers = list(sums.values())
+        self.values = torch.tensor(numbers, dtype=torch.float64, device=self.device)
+
+    def read(self) -> dict[str, float]:
+        "Wait for the device, and read the sums."
+        return dict(zip(self.names, self.values.tolist()))
+
 # %% ../nbs/21_training.ipynb #519c8bf2
 class Step:
     "Optimisation steps of one run on one device."
@@ -481,8 +521,7 @@ class Step:
     ):
         self.config, self.model, self.engine, self.task = config, model, engine, task
         self.optimizer: Any = make_optimizer(config, model)  # with `found_inf`, see `compute`
-        self.sums = torch.zeros(0)  # over the images since they were last set
-        self.names: list[str] = []  # of the sums; none before the first step
+        self.sums = Sums(config.id, engine.device)
         self.failed = torch.zeros((), device=engine.device)  # 1 after a loss that is not finite
         compile_for(engine, model)
         self.launch = Replayed(self.compute, cuda_graphs()) if engine.graphs else self.compute
@@ -504,30 +543,7 @@ class Step:
         # See `optimizers.OPTIMIZERS`: where `found_inf` is 1, the weights stay.
         self.optimizer.grad_scale, self.optimizer.found_inf = None, self.failed
         self.optimizer.step()
-        self.add(sums)
-
-    def add(
-        self,
-        sums: dict[str, Tensor],  # of one batch
-    ):
-        "Add the sums of a batch, in float64."
-        if not self.names:
-            self.restore(dict.fromkeys(sums, 0.0))
-        if list(sums) != self.names:
-            raise OtherRun(
-                f"run {self.config.id}: its checkpoint holds sums of {', '.join(self.names)}, its "
-                f"steps give {', '.join(sums)}; delete the checkpoint and the run starts anew"
-            )
-        self.sums += torch.stack([v.float() for v in sums.values()]).double()
-
-    def restore(
-        self,
-        sums: dict[str, float],  # over the images of this epoch, by name
-    ):
-        "Go on from these sums."
-        device = self.engine.device
-        self.names = list(sums)
-        self.sums = torch.tensor(list(sums.values()), dtype=torch.float64, device=device)
+        self.sums.add(sums)
 
     def release_graphs(self):
         "Give captured steps and their memory free; steps run as they are from now on."
@@ -750,7 +766,7 @@ class Monitor:
     ):
         self.step, self.batches, self.progress, self.report = step, batches, progress, report
         if progress.sums:
-            step.restore(progress.sums)
+            step.sums.restore(progress.sums)
         self.last_sums, self.last_step = dict(progress.sums), progress.step
 
     def _count(self) -> int:
@@ -761,7 +777,7 @@ class Monitor:
     def look(self):
         "Wait for the device, read its sums, report what is new."
         p, step = self.progress, self.step
-        p.sums = dict(zip(step.names, step.sums.tolist()))
+        p.sums = step.sums.read()
         if step.failed.item():
             self.fail(self._since_last_look(), "the loss is not finite")
         new = {name: total - self.last_sums.get(name, 0.0) for name, total in p.sums.items()}
@@ -787,7 +803,7 @@ class Monitor:
 
     def start_epoch(self):
         "Set the sums to zero."
-        self.step.sums.zero_()
+        self.step.sums.values.zero_()
         self.progress.sums, self.last_sums, self.last_step = {}, {}, 0
 
 # %% ../nbs/21_training.ipynb #c461905f
