@@ -7,8 +7,9 @@ __all__ = ['CLASS_NAMES', 'DATA_TERMS', 'ENDINGS', 'class_names', 'About', 'from
            'from_pretrained', 'image_files', 'read_pictures', 'predict']
 
 # %% ../nbs/29_pretrained.ipynb #b2d00004
-import json, math, tempfile
+import json, math, shutil, tempfile, time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -299,11 +300,22 @@ def _check_free(folder: Path, record: str):
         )
 
 
+def _remove_leftovers(parent: Path, prefix: str):
+    "Remove what killed exports have left; one that is younger than an hour may still be written."
+    for left in parent.iterdir():
+        if left.name.startswith(prefix):
+            with suppress(FileNotFoundError):  # it was another export's, which has just ended
+                if time.time() - left.stat().st_mtime > 3600:
+                    shutil.rmtree(left, ignore_errors=True)
+
+
 def _write_folder(folder: Path, files: dict[str, bytes | str]):
     "All files, or none: a new folder takes its name in one step, an old one gets file by file."
+    prefix = f".{folder.name}.export-"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as tmp:
+        _remove_leftovers(folder.parent, prefix)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=prefix) as tmp:
             new = Path(tmp) / folder.name
             for name, content in files.items():
                 write_atomic(new / name, content)

@@ -90,6 +90,7 @@ def build_model(
     classes: int,  # of the data set
 ) -> LayeredModel:  # on the CPU
     "The model of a run with its initial weights."
+    check_kind(config, RunConfig, "make one with scale_config(scale)")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mix(config.seed, "init"))
         return make_model(architecture_of(config, channels, classes))
