@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 # %% ../nbs/01_rates.ipynb #90028186
-def _gram(a: Tensor) -> Tensor:
+def _upper_gram(a: Tensor) -> Tensor:
     "A A^T; a large one on a CPU lacks its lower left quarter, which Cholesky does not read."
     n, half = a.shape[-2], a.shape[-2] // 2
     # Two products on halves do less work, but below 128 rows the second call costs more.
@@ -35,7 +35,7 @@ def _cholesky(
     alphas: tuple[float, ...],  # E factors
 ) -> tuple[Tensor, Tensor]:  # (E, ..., m', m') factors; (E, ...) `info`, not 0 after a failure
     "The Cholesky factors of I + alpha G, where G is the smaller of A^T A and A A^T."
-    gram = _gram(a if a.shape[-2] <= a.shape[-1] else a.mT)
+    gram = _upper_gram(a if a.shape[-2] <= a.shape[-1] else a.mT)
     if len(alphas) == 1:
         scaled = gram.mul_(alphas[0])[None]
     else:
@@ -54,7 +54,7 @@ class RateUndefined(UserError):
     "Tokens have no coding rate: they are not finite, or too large for the distortion."
 
 # %% ../nbs/01_rates.ipynb #da7a1004
-def _has_digits(chol: Tensor) -> bool:
+def _is_precise_enough(chol: Tensor) -> bool:
     "Whether the pivots are finite and float32 can tell the largest eigenvalue plus 1 from itself."
     # The smallest eigenvalue is 1 or more, so a 1 must not be lost beside the largest.
     largest = chol.diagonal(dim1=-2, dim2=-1).amax() ** 2
@@ -89,7 +89,7 @@ def _inverse(chol: Tensor) -> Tensor:
 def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
     "The Cholesky factors in the type of `a`, or in float64 if that type has too few digits."
     chol, info = _cholesky(a, alphas)
-    if info.any() or not _has_digits(chol):
+    if info.any() or not _is_precise_enough(chol):
         return _cholesky64(a, alphas)
     return chol
 

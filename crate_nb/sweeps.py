@@ -384,6 +384,20 @@ def _check_data(configs: Sequence[RunConfig], place: Place):
     check_same_images(place.store(first), data_for(first, place.data), first)
 
 
+def _missing(
+    store: Store, configs: Sequence[RunConfig], complete: Callable[[Record], bool]
+) -> dict[str, RunConfig]:  # by id
+    "The runs without a complete record; the work folders of the others are tidied up."
+    missing = {}
+    for c in configs:
+        record = store.get(c)
+        if record is None or not complete(record):
+            missing[c.id] = c
+        else:
+            tidy(store, c.id)
+    return missing
+
+
 def train_all(
     configs: Sequence[RunConfig],  # all on one data set; equal ones are trained once
     place: Place | str | None = None,  # where, or a scale; None: the scale with the runs' sizes
@@ -397,13 +411,8 @@ def train_all(
     pick_device(place.device)
     if not configs:
         return []
-    store, missing = place.store(configs[0]), {}
-    for c in configs:
-        record = None if force else store.get(c)
-        if record is None or not complete(record):
-            missing[c.id] = c
-        else:
-            tidy(store, c.id)
+    store = place.store(configs[0])
+    missing = {c.id: c for c in configs} if force else _missing(store, configs, complete)
     if missing or place.data is not None:  # an unreadable data set fails here, before any work
         _check_data(configs, place)
     failed = run_all(list(missing.values()), place, force, task) if missing else {}
@@ -427,11 +436,10 @@ def sweep_local(
     """
     place = as_place(place, **options)
     store = place.store(configs[0])
-    left = [c for c in configs if not is_complete(store.get(c), measured)]
-    for id in {c.id for c in configs} - {c.id for c in left}:
-        tidy(store, id)
+    missing = _missing(store, configs, partial(is_complete, measured=measured))
     _check_data(configs, place)
-    return run_all(left, place, task=partial(run_one, measured=measured)) if left else {}
+    task = partial(run_one, measured=measured)
+    return run_all(list(missing.values()), place, task=task) if missing else {}
 
 # %% ../nbs/24_sweeps.ipynb #8a8e1c55
 def records_of(
