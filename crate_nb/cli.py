@@ -75,7 +75,7 @@ def _no_option(wrong: click.NoSuchOption) -> str:
     from crate_nb.runs import RunConfig
 
     field = wrong.option_name.lstrip("-").replace("-", "_")
-    takes_fields = wrong.ctx and any(p.name == "settings" for p in wrong.ctx.command.params)
+    takes_fields = wrong.ctx and wrong.ctx.command.name == "train"
     if takes_fields and field in RunConfig.model_fields:
         return f"No such option {wrong.option_name!r}; a run's {field} is given as --set {field}=…"
     return wrong.format_message()

@@ -281,11 +281,13 @@ def loading_compiled() -> Iterator[None]:
         yield
     except Exception as error:
         from torch._dynamo.exc import BackendCompilerFailed  # slow to import, so only here
-        from torch._inductor.runtime.cache_dir_utils import cache_dir
 
         if not isinstance(error, BackendCompilerFailed):
             raise
+        from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+        why = " ".join(str(error.inner_exception).split())[:200]
         raise NotLoaded(
-            f"torch can't load what it compiled ({error.inner_exception}); a kill may have damaged "
-            f"its cache: delete the folder {cache_dir()}, and run the same command again"
+            f"torch can't make or load compiled code ({why}); if a kill has damaged its cache, "
+            f"delete the folder {cache_dir()} and run the same command again"
         ) from error

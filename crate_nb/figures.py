@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['RESULTS', 'NOTEBOOKS', 'GROUPS', 'TITLES', 'BENCHES', 'use_style', 'epoch_color', 'Page', 'Result', 'result_of',
-           'claims_of', 'markdown_table', 'save_figure', 'save_table', 'Saver', 'Saved', 'read_saved', 'saved_results',
-           'plus_minus', 'setting', 'stem', 'ScaleParameters', 'SeedParameters', 'IntervalParameters', 'ReadParameters',
-           'PaperParameters', 'RecordedParameters', 'BenchParameters', 'read_parameters', 'time_columns',
-           'save_timings', 'stamp', 'is_fresh']
+           'claims_of', 'markdown_table', 'save_figure', 'save_table', 'NotebookResults', 'Saved', 'read_saved',
+           'saved_results', 'plus_minus', 'setting', 'stem', 'ScaleParameters', 'SeedParameters', 'IntervalParameters',
+           'ReadParameters', 'PaperParameters', 'RecordedParameters', 'BenchParameters', 'read_parameters',
+           'time_columns', 'save_timings', 'stamp', 'is_fresh']
 
 # %% ../nbs/26_figures.ipynb #65b66029
 import hashlib, io, itertools, json, logging
@@ -502,7 +502,7 @@ def save_table(
 
 # %% ../nbs/26_figures.ipynb #fa0c0008
 @dataclass(frozen=True)
-class Saver:
+class NotebookResults:
     "Saves what a notebook draws, under names that begin with its own."
 
     notebook: str  # as `save_figure` takes it

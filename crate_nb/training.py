@@ -285,7 +285,7 @@ class Task:
     "What training must know of what is learned."
 
     draw: Callable[..., Draws] = draw_for  # (config, count, height, width, g)
-    loss: Callable = batch_loss  # (config, model, x, y, layer) -> loss, sums over the batch
+    loss: Callable = batch_loss  # (config, model, x, y, layer) -> objective, sums over the batch
     means: Callable = batch_means  # (config, sums, count) -> columns of a history
     score: Callable = score  # (model, x, y) -> numbers, `loss` among them, and text by name
     target: Callable[..., Tensor] | None = None  # (config, count, g), as y; None: the labels
@@ -756,7 +756,7 @@ def _first_bad(step: Step, candidates: Iterable[Tensor]) -> Tensor:
 
 
 class Monitor:
-    "Reads the sums on the device every `engine.look` steps, reports them, stops a run that fails."
+    "Reads the sums on the device when it is told to, reports them, stops a run that fails."
 
     def __init__(
         self,
