@@ -143,7 +143,7 @@ DEFAULT_NOTEBOOKS = {
     "untrained": ("init",),
 }
 # scale -> what is drawn, too, from recorded runs alone, with gaps
-PARTLY = {"small": ("tab2", "members", "masked")}
+PARTLY = {"small": ("tab2", "members")}
 MORE_DATA = {  # scale -> data sets that Table 2 has, too; used where their archive is there
     "paper": ("cifar100",)
 }
