@@ -71,14 +71,10 @@ def _fail(message: str) -> int:
 
 
 def _no_option(wrong: click.NoSuchOption) -> str:
-    "What to say of an unknown option; a field of the configuration is given with `--set`."
-    from crate_nb.runs import RunConfig
-
-    field = wrong.option_name.lstrip("-").replace("-", "_")
-    takes_fields = wrong.ctx and wrong.ctx.command.name == "train"
-    if takes_fields and field in RunConfig.model_fields:
-        return f"No such option {wrong.option_name!r}; a run's {field} is given as --set {field}=…"
-    return wrong.format_message()
+    "What to say of an unknown option; `train` takes the fields of a run with `--set`."
+    if wrong.ctx is None or wrong.ctx.command.name != "train":
+        return wrong.format_message()
+    return f"No such option {wrong.option_name!r}; fields of a run are given as --set NAME=VALUE"
 
 
 def main(
