@@ -663,7 +663,7 @@ class ScaleParameters(Strict):
 class SeedParameters(ScaleParameters):
     "The parameters of a notebook that draws trials."
 
-    fewest_seeds: ClassVar[int] = 1
+    fewest_seeds: ClassVar[int] = 1  # that a notebook accepts, one or two
     seeds: tuple[Seed, ...] | None = None  # None: those of the scale; of a grid, 0 alone
 
     @pydantic.model_validator(mode="after")
@@ -678,7 +678,7 @@ class SeedParameters(ScaleParameters):
 class IntervalParameters(SeedParameters):
     "The parameters of a notebook whose trials are shown with intervals over seeds."
 
-    fewest_seeds: ClassVar[int] = 2
+    fewest_seeds: ClassVar[int] = 2  # for an interval
 
 # %% ../nbs/26_figures.ipynb #13fa0026
 class ReadParameters(ScaleParameters):
