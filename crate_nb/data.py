@@ -585,25 +585,33 @@ def tree_order(
     return splits
 
 # %% ../nbs/14_data.ipynb #da7a5032
-_MOST_BYTES, _MOST_FILES = 2**28, 80_000  # of an archive, unpacked; CIFAR-10 has 60,000 images
+_MOST_BYTES = 2**28  # of an archive, unpacked
+_OTHER_FILES = 1000  # of an archive, besides its images: folders and texts
 
 
-def _files_of_archive(path: Path) -> dict[str, bytes]:
+def _files_of_archive(path: Path, tree: ImageTree) -> dict[str, bytes]:
     "The JPEG files of a downloaded archive, by their path below its one folder."
+    most = sum(tree.sizes) + _OTHER_FILES
+    files = {}
     with _open_tar(path, _MOST_BYTES) as tar:
-        return {
-            m.name.partition("/")[2]: _content(tar, m)
-            for m in itertools.islice(tar, _MOST_FILES)
-            if m.isfile() and m.name.endswith(".jpg")
-        }
+        for number, m in enumerate(tar):
+            if number == most:
+                raise UserError(
+                    f"{path} holds more than {most:,} files; it is not the archive of "
+                    f"{tree.repository}, delete it"
+                )
+            if m.isfile() and m.name.endswith(".jpg"):
+                files[m.name.partition("/")[2]] = _content(tar, m)
+    return files
 
 
 def tree_files(
     source: Path,  # a folder with `train/` and `test/`, or the archive of a commit
+    tree: ImageTree,  # what it must hold; an archive of many more files is refused
 ) -> dict[str, bytes]:  # path relative to the repository -> the file
     "All JPEG files of a clone or of a downloaded archive."
     if source.is_file():
-        return _files_of_archive(source)
+        return _files_of_archive(source, tree)
     paths = [p for split in ("train", "test") for p in (source / split).glob("*/*.jpg")]
     return {p.relative_to(source).as_posix(): p.read_bytes() for p in paths}
 
@@ -613,7 +621,7 @@ def check_tree(
     tree: ImageTree,  # what it must hold
 ) -> dict[str, list[tuple[bytes, int]]]:  # split -> (file, label) of each row
     "The rows of a repository of JPEG files; a `UserError` unless they are those of its commit."
-    files = tree_files(source)
+    files = tree_files(source, tree)
     splits = tree_order(files)
     digest = hashlib.sha256()
     for p in itertools.chain(*splits.values()):
