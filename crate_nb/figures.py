@@ -661,7 +661,7 @@ class ScaleParameters(Strict):
 
 # %% ../nbs/26_figures.ipynb #fa0c0004
 class SeedParameters(ScaleParameters):
-    "The parameters of a notebook that draws trials."
+    "The parameters of a notebook whose results have seeds."
 
     fewest_seeds: ClassVar[int] = 1  # that a notebook accepts, one or two
     seeds: tuple[Seed, ...] | None = None  # None: those of the scale; of a grid, 0 alone

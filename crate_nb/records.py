@@ -143,7 +143,7 @@ def _check_history(history: list[dict[str, Any]], epochs: int):
         raise UserError("its history holds what is no number")
 
 
-def _is_whole(column: list | None) -> bool:
+def _holds_integers(column: list | None) -> bool:
     "Whether a column is there and holds integers alone."
     return column is not None and all(v is not None and v == int(v) for v in column)
 
@@ -157,7 +157,9 @@ def _whole_parts(record: Record):
     for table in (record.probe, srr):
         if len({len(column) for column in table.values()}) > 1:
             raise UserError("the columns of its probe or of SRR are of unequal length")
-    if record.probe and not all(_is_whole(record.probe.get(name)) for name in ("epoch", "layer")):
+    if record.probe and not all(
+        _holds_integers(record.probe.get(name)) for name in ("epoch", "layer")
+    ):
         raise UserError("its probe does not say which epoch and layer its numbers are of")
 
 

@@ -505,6 +505,10 @@ class Sums:
         numbers = list(sums.values())
         self.values = torch.tensor(numbers, dtype=torch.float64, device=self.device)
 
+    def zero(self):
+        "Begin again, with the same names."
+        self.values.zero_()
+
     def read(self) -> dict[str, float]:
         "Wait for the device, and read the sums."
         return dict(zip(self.names, self.values.tolist()))
@@ -804,7 +808,7 @@ class Monitor:
 
     def start_epoch(self):
         "Set the sums to zero."
-        self.step.sums.values.zero_()
+        self.step.sums.zero()
         self.progress.sums, self.last_sums, self.last_step = {}, {}, 0
 
 # %% ../nbs/21_training.ipynb #c461905f
