@@ -6,7 +6,7 @@
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Weight', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'MOST_RUNS', 'REGULARISED', 'FOUR',
            'SIX', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict',
            'Identified', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields',
-           'regularised_at', 'equal_width', 'unless_digits']
+           'regularised_at', 'unless_digits', 'equal_width']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
@@ -526,7 +526,7 @@ RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study of relatives
         axes=dict(dim=(24,), batch_size=(4, 8), variant=_RELATIVES),
     ),
     "quick": Grid(
-        base=CORRELATION["quick"].base,
+        base=CORRELATION["quick"].base | dict(depth=4),
         axes=dict(dim=(32,), batch_size=(16, 32), variant=_RELATIVES),
     ),
     **{scale: _of_relatives(CORRELATION[scale]) for scale in ("small", "paper")},
@@ -543,6 +543,14 @@ EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each 
 
 # experiments whose runs are measured, too: experiment -> scale -> grid
 GRIDS = {name: rows for name, rows in EXPERIMENTS.items() if isinstance(rows, dict)}
+
+# %% ../nbs/17_runs.ipynb #8b5d0011
+def unless_digits(
+    field: str,  # of `RunConfig`
+    value: int | float,  # on the digits
+) -> Callable[[RunConfig], int | float]:  # configuration -> value of the field
+    "A field that is the scale's own but on the digits, for a row of `EXPERIMENTS`."
+    return lambda config: value if config.dataset == "digits" else getattr(config, field)
 
 # %% ../nbs/17_runs.ipynb #9a0b0002
 @cache
@@ -569,17 +577,22 @@ def equal_width(
     return width
 
 
+def _member(variant: str, **fields) -> dict[str, Any]:
+    "A row of the family; on the digits, four layers will do."
+    return dict(variant=variant, depth=unless_digits("depth", 4)) | fields
+
+
 # parts of an experiment, by which claims and tables find its runs
 PARTS: dict[str, list[dict[str, Any]]] = {
     "family-parameters": [  # at about the same number of parameters
-        dict(variant="crate"),
-        dict(variant="vit", dim=equal_width("vit")),
-        dict(variant="tost", dim=equal_width("tost")),
-        dict(variant="crate-alpha", dim=equal_width("crate-alpha")),
+        _member("crate"),
+        _member("vit", dim=equal_width("vit")),
+        _member("tost", dim=equal_width("tost")),
+        _member("crate-alpha", dim=equal_width("crate-alpha")),
     ],
-    "family-width": [dict(variant=v) for v in ("crate", "vit", "tost", "crate-alpha")],
+    "family-width": [_member(v) for v in ("crate", "vit", "tost", "crate-alpha")],
     "family-alpha": [  # from CRATE to CRATE-alpha, one change at a time
-        dict(variant=v)
+        _member(v)
         for v in ("alpha-complete", "alpha-overcomplete", "alpha-decoupled", "crate-alpha")
     ],
 }
@@ -588,17 +601,7 @@ EXPERIMENTS["members"] = [
     *PARTS["family-width"][1:],
     *PARTS["family-alpha"][:-1],
 ]
-
-# %% ../nbs/17_runs.ipynb #8b5d0011
-def unless_digits(
-    field: str,  # of `RunConfig`
-    value: int | float,  # on the digits
-) -> Callable[[RunConfig], int | float]:  # configuration -> value of the field
-    "A field that is the scale's own but on the digits, for a row of `EXPERIMENTS`."
-    return lambda config: value if config.dataset == "digits" else getattr(config, field)
-
-
 EXPERIMENTS["masked"] = [
-    dict(variant=v, depth=unless_digits("depth", 1), lr=unless_digits("lr", 5e-3))
+    _member(v, depth=unless_digits("depth", 1), lr=unless_digits("lr", 5e-3))
     for v in ("crate-mae", "vit-mae")
 ]

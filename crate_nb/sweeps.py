@@ -88,16 +88,19 @@ def plan(
         rows, own = find_grid(experiment, scale).rows(), (0,)
     layers = (None, *regularised_at(scale))
     return [
-        base.but(seed=s, **_at_scale(row, base))
+        _at_scale(row, base.but(seed=s))
         for s in (own if seeds is None else seeds)
         for row in rows
         if row.get("srr_layer") in layers
     ]
 
 
-def _at_scale(row: dict[str, Any], base: RunConfig) -> dict[str, Any]:
-    "The row of an experiment, with values that depend on the scale worked out."
-    return {name: value(base) if callable(value) else value for name, value in row.items()}
+def _at_scale(row: dict[str, Any], base: RunConfig) -> RunConfig:
+    "The configuration of a row, in which a value may depend on the scale and on values before it."
+    values: dict[str, Any] = {}
+    for name, value in row.items():
+        values[name] = value(base.but(**values)) if callable(value) else value
+    return base.but(**values)
 
 # %% ../nbs/24_sweeps.ipynb #16a00007
 def _once(keys: Iterable[str], *where) -> list[RunConfig]:
