@@ -399,26 +399,27 @@ def _is_gone(error: Exception) -> bool:
     return any(isinstance(e, FileNotFoundError) for e in (error, error.__cause__))
 
 
+def _record_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    "Ids and the state of their files; what holds no record (such as .DS_Store) is passed by."
+    with reading(f"the records in {root} can't be listed", "check its permissions"):
+        for id in sorted(os.listdir(root)) if root.is_dir() else ():
+            try:
+                # a Path takes longer than stat
+                yield id, os.stat(f"{root}/{id}/record.json")
+            except (FileNotFoundError, NotADirectoryError):
+                pass
+
+
 class Store(Locks):
     "The records of one scale; those of variants that this process does not know are left out."
 
     def __contains__(self, config: RunConfig | str) -> bool:
         return self.path(config if isinstance(config, str) else config.id).is_file()
 
-    def _files(self) -> Iterator[tuple[str, os.stat_result]]:
-        "Ids and the state of their files; what holds no record (such as .DS_Store) is passed by."
-        with reading(f"the records in {self.root} can't be listed", "check its permissions"):
-            for id in sorted(os.listdir(self.root)) if self.root.is_dir() else ():
-                try:
-                    # a Path takes longer than stat
-                    yield id, os.stat(f"{self.root}/{id}/record.json")
-                except (FileNotFoundError, NotADirectoryError):
-                    pass
-
     def _each(self, read: Callable[[str, os.stat_result], _T]) -> Iterator[_T]:
         "What `read` makes of each file; records of unknown variants are left out."
         unknown: set[str] = set()
-        for id, stat in self._files():
+        for id, stat in _record_files(self.root):
             try:
                 yield read(id, stat)
             except Unregistered as e:

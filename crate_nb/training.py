@@ -395,6 +395,16 @@ def total_steps(
     return config.epochs * math.ceil(count / config.batch_size)
 
 # %% ../nbs/21_training.ipynb #cecba167
+def _received(chunk: tuple[Tensor, Tensor], made: torch.cuda.Event | None) -> tuple[Tensor, Tensor]:
+    "A chunk that was made beside the steps, safe to be read by them."
+    if made:
+        main = torch.cuda.current_stream()
+        main.wait_event(made)
+        for t in chunk:
+            t.record_stream(main)  # not to be overwritten before the steps have read it
+    return chunk
+
+
 class Batches:
     "The augmented batches of a run, epoch by epoch: uint8 images and labels on a device."
 
@@ -444,7 +454,7 @@ class Batches:
         "The batches of an epoch from step `first` on."
         ahead = self._prepared(epoch, first)
         for step_in_epoch in range(first, self.steps_per_epoch, self.chunk):
-            x, y = self._taken(ahead)
+            x, y = _received(*ahead)
             ahead = self._prepared(epoch, step_in_epoch + self.chunk)
             yield from zip(x.split(self.config.batch_size), y.split(self.config.batch_size))
 
@@ -455,15 +465,6 @@ class Batches:
             return self.augmented(epoch, step_in_epoch), None
         with torch.cuda.stream(self.aside):
             return self.augmented(epoch, step_in_epoch), self.aside.record_event()
-
-    def _taken(self, ahead):
-        (x, y), made = ahead
-        if made:
-            main = torch.cuda.current_stream()
-            main.wait_event(made)
-            for t in (x, y):
-                t.record_stream(main)  # not to be overwritten before the steps have read it
-        return x, y
 
 # %% ../nbs/21_training.ipynb #7a10c0e8
 class OtherRun(UserError):
@@ -715,10 +716,16 @@ class Saver:
         step: Step,  # its model and optimiser
         progress: Progress,  # where the run is
     ):
-        "Save now."
+        "Save now; `Paused` if the time is up before the run has ended."
         self.tick(progress)
         self.saved = self.clock
         save_checkpoint(self.path, step.model, step.optimizer, progress)
+        c = step.config
+        if self.place.is_late and not is_finished(c, progress):
+            raise Paused(
+                f"run {c.id}: its time is up at epoch {progress.epoch} of {c.epochs}; "
+                "the same command goes on from here"
+            )
 
 # %% ../nbs/21_training.ipynb #17cc1ad7
 @torch.no_grad()
@@ -779,6 +786,13 @@ class Monitor:
         size = self.step.config.batch_size
         return min(self.progress.step * size, len(self.batches.x)) - self.last_step * size
 
+    @property
+    def is_due(self) -> bool:
+        "Whether it is time to look: after some steps, and at the end of an epoch."
+        step = self.progress.step
+        waited = step - self.last_step >= self.step.engine.look
+        return waited or step == self.batches.steps_per_epoch
+
     def look(self):
         "Wait for the device, read its sums, report what is new."
         p, step = self.progress, self.step
@@ -837,6 +851,11 @@ def probe(
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(off))
 
 # %% ../nbs/21_training.ipynb #3e787ae3
+def _at_size(c: RunConfig, x: Tensor) -> Iterator[Tensor]:
+    "Images in batches, at the size that the model reads."
+    return (resize(batch, c.image_size) for batch in x.split(250))
+
+
 class Recorder:
     "What a run records between its epochs."
 
@@ -881,8 +900,8 @@ class Recorder:
         self.tested = self.score("test")
         row |= {f"test_{name}": value for name, value in numbers(self.tested).items()}
         if not math.isfinite(row["test_loss"]):
-            sized = (resize(x, self.config.image_size) for x in self.images.x_test.split(250))
-            self.monitor.fail(sized, f"the test loss is {row['test_loss']}")
+            images = _at_size(self.config, self.images.x_test)
+            self.monitor.fail(images, f"the test loss is {row['test_loss']}")
 
     def probe_if_due(self):
         "Note layer-wise SRR and what the task asks, if this epoch is one for it or the last one."
@@ -896,8 +915,7 @@ class Recorder:
                 if p.history:
                     p.history[-1] |= self.step.task.probe(c, self.step.model, self.images)
         except UserError as e:  # a rate of tokens that are not finite
-            shown = x[: c.probe_size].split(100)
-            self.monitor.fail((resize(x, c.image_size) for x in shown), str(e))
+            self.monitor.fail(_at_size(c, x[: c.probe_size]), str(e))
 
 # %% ../nbs/21_training.ipynb #39c04e87
 def layer_of_step(
@@ -926,6 +944,14 @@ def _resume(path: Path, step: Step, digest: str) -> Progress:
     if not path.is_file():
         return Progress(identity)
     return load_checkpoint(path, identity, step.model, step.optimizer, device)
+
+
+def _take_step(step: Step, number: int, images: int, x: Tensor, y: Tensor):
+    "A step of a run over so many images, of which `number` have been taken."
+    c = step.config
+    if c.dropout:
+        torch.manual_seed(mix(c.seed, "dropout", number))
+    step(x, y, layer_of_step(c, number), learning_rate(c, number, total_steps(c, images)))
 
 
 class Trainer:
@@ -967,44 +993,27 @@ class Trainer:
         return p
 
     def _epoch(self):
-        c, p, steps_per_epoch = self.config, self.progress, self.batches.steps_per_epoch
+        p = self.progress
         for x, y in self.batches.epoch(p.epoch, p.step):
-            global_step = p.epoch * steps_per_epoch + p.step
-            if c.dropout:
-                torch.manual_seed(mix(c.seed, "dropout", global_step))
+            number = p.epoch * self.batches.steps_per_epoch + p.step
             p.step += 1
-            self._one_step(x, y, global_step)
-            if (
-                p.step - self.monitor.last_step >= self.step.engine.look
-                or p.step == steps_per_epoch
-            ):
+            try:
+                _take_step(self.step, number, len(self.batches.x), x, y)
+            except (NotCaptured, NotLoaded, OtherRun):
+                raise
+            except UserError as e:  # a rate of tokens that are not finite
+                self.monitor.fail([x], str(e))
+            if self.monitor.is_due:
                 self.monitor.look()
             self._save()
         self.recorder.end_epoch()
         self._save()
 
-    def _one_step(self, x: Tensor, y: Tensor, global_step: int):
-        c = self.config
-        rate = learning_rate(c, global_step, total_steps(c, len(self.batches.x)))
-        try:
-            self.step(x, y, layer_of_step(c, global_step), rate)
-        except (NotCaptured, NotLoaded, OtherRun):
-            raise
-        except UserError as e:  # a rate of tokens that are not finite
-            self.monitor.fail([x], str(e))
-
     def _save(self):
-        c, p = self.config, self.progress
-        if not self.saver.is_due:
-            return
-        if p.step > self.monitor.last_step:
-            self.monitor.look()  # what is not finite is not saved
-        self.saver.save(self.step, p)
-        if self.saver.place.is_late and not is_finished(c, p):
-            raise Paused(
-                f"run {c.id}: its time is up at epoch {p.epoch} of {c.epochs}; "
-                "the same command goes on from here"
-            )
+        if self.saver.is_due:
+            if self.progress.step > self.monitor.last_step:
+                self.monitor.look()  # what is not finite is not saved
+            self.saver.save(self.step, self.progress)
 
 # %% ../nbs/21_training.ipynb #421df013
 def _final(trainer: Trainer) -> dict:
