@@ -272,6 +272,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="Masked autoencoding: CRATE-MAE and its ViT twin (beyond the paper)",
         short="Masked autoencoding",
         experiment="masked",
+        trials="masked_start",
         groups=("family",),
         claims=("family-masked-loss", "family-masked-probe"),
         pages=dict(
@@ -281,6 +282,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
                 shown=(
                     "masked",
                     "masked_curves",
+                    "masked_rates",
                     "masked_images_crate-mae",
                     "masked_images_vit-mae",
                 ),
@@ -616,14 +618,20 @@ def _augmentation(c: RunConfig) -> str:
     return ", ".join(step for step, is_on in steps.items() if is_on) or "no augmentation"
 
 
-def _optimisation(c: RunConfig) -> str:
-    "The optimiser, its learning rate, and its weight decay if there is any."
+def _each(configs: Sequence[RunConfig], field: str) -> str:
+    "The values of a field that runs differ in, rising."
+    return ", ".join(f"{value:g}" for value in sorted({getattr(c, field) for c in configs}))
+
+
+def _optimisation(configs: Sequence[RunConfig]) -> str:
+    "The optimiser, its learning rates, and its weight decay if there is any."
+    c = configs[0]
     decay = f", weight decay {c.weight_decay:g}" if c.weight_decay else ""
-    return f"{OPTIMIZERS[c.optimizer].title}, lr {c.lr:g} ({c.schedule}){decay}"
+    return f"{OPTIMIZERS[c.optimizer].title}, lr {_each(configs, 'lr')} ({c.schedule}){decay}"
 
 
 def setting(
-    configs: Iterable[RunConfig],  # at least one; all but ids and seeds is read off the first
+    configs: Iterable[RunConfig],  # at least one; they may differ in depth, width, rate and seed
 ) -> str:  # three sentences: data, models and training, number of runs and seeds
     "What the runs of a figure share, for its caption."
     configs = list(configs)
@@ -633,9 +641,10 @@ def setting(
     return (
         f"Data: {c.dataset}{_images(c)} at {c.image_size} x {c.image_size} pixels, "
         f"patches of {c.patch_size}. "
-        f"Models: depth {c.depth}, width {c.dim}, {c.heads} heads; "
+        f"Models: depth {_each(configs, 'depth')}, width {_each(configs, 'dim')}, "
+        f"{c.heads} heads; "
         f"{c.epochs} epochs, batch {c.batch_size}, "
-        f"{_optimisation(c)}, {_augmentation(c)}. "
+        f"{_optimisation(configs)}, {_augmentation(c)}. "
         f"{runs} run{'s' * (runs > 1)}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}."
     )
 

@@ -6,7 +6,7 @@
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Weight', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'MOST_RUNS', 'REGULARISED', 'FOUR',
            'SIX', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict',
            'Identified', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields',
-           'regularised_at', 'unless_digits', 'equal_width']
+           'regularised_at', 'by_data', 'equal_width']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
@@ -545,12 +545,19 @@ EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each 
 GRIDS = {name: rows for name, rows in EXPERIMENTS.items() if isinstance(rows, dict)}
 
 # %% ../nbs/17_runs.ipynb #8b5d0011
-def unless_digits(
+def by_data(
     field: str,  # of `RunConfig`
-    value: int | float,  # on the digits
+    digits: int | float,  # its value on the digits
+    other: int | float | None = None,  # its value on other data; None: the scale's own
 ) -> Callable[[RunConfig], int | float]:  # configuration -> value of the field
-    "A field that is the scale's own but on the digits, for a row of `EXPERIMENTS`."
-    return lambda config: value if config.dataset == "digits" else getattr(config, field)
+    "A field whose value depends on the data set, for a row of `EXPERIMENTS`."
+
+    def value(config):
+        if config.dataset == "digits":
+            return digits
+        return getattr(config, field) if other is None else other
+
+    return value
 
 # %% ../nbs/17_runs.ipynb #9a0b0002
 @cache
@@ -579,7 +586,7 @@ def equal_width(
 
 def _member(variant: str, **fields) -> dict[str, Any]:
     "A row of the family; on the digits, four layers will do."
-    return dict(variant=variant, depth=unless_digits("depth", 4)) | fields
+    return dict(variant=variant, depth=by_data("depth", 4)) | fields
 
 
 # parts of an experiment, by which claims and tables find its runs
@@ -601,7 +608,22 @@ EXPERIMENTS["members"] = [
     *PARTS["family-width"][1:],
     *PARTS["family-alpha"][:-1],
 ]
-EXPERIMENTS["masked"] = [
-    _member(v, depth=unless_digits("depth", 1), lr=unless_digits("lr", 5e-3))
-    for v in ("crate-mae", "vit-mae")
-]
+
+
+def _masked(variant: str, lr: float, depth: int | None = None, **fields) -> dict[str, Any]:
+    "A row of the masked autoencoders; on the digits, one layer learns faster than twelve."
+    return (
+        dict(variant=variant, depth=by_data("depth", 1, depth), lr=by_data("lr", 5e-3, lr)) | fields
+    )
+
+
+PARTS |= {
+    "masked-best": [_masked("crate-mae", lr=1e-4), _masked("vit-mae", lr=1e-3)],
+    "masked-rates": [  # of one seed: which learning rate is best, at the scale's depth and at 4
+        _masked(v, lr=lr, depth=depth, seed=0)
+        for v in ("crate-mae", "vit-mae")
+        for depth in (None, 4)
+        for lr in (1e-4, 3e-4, 1e-3, 3e-3)
+    ],
+}
+EXPERIMENTS["masked"] = [*PARTS["masked-best"], *PARTS["masked-rates"]]

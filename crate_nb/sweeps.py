@@ -87,12 +87,13 @@ def plan(
     if isinstance(rows, dict):  # the grids of a study
         rows, own = find_grid(experiment, scale).rows(), (0,)
     layers = (None, *regularised_at(scale))
-    return [
+    runs = [
         _at_scale(row, base.but(seed=s))
         for s in (own if seeds is None else seeds)
         for row in rows
         if row.get("srr_layer") in layers
     ]
+    return list(dict.fromkeys(runs))  # rows that differ at one scale may be the same at another
 
 
 def _at_scale(row: dict[str, Any], base: RunConfig) -> RunConfig:
