@@ -323,11 +323,13 @@ class Locks(Folders):
 
 # %% ../nbs/18_records.ipynb #4d0fe1bd
 def training_name(
-    config: RunConfig,  # its `srr_layer` alone decides
+    config: RunConfig,  # its `srr_layer` decides; without a regulariser, its variant's task
 ) -> str:
-    "`cross-entropy`, `layer-12`, `random-layer`: the row of Table 6."
-    names: dict[object, str] = {None: "cross-entropy", "random": "random-layer"}
-    return names.get(config.srr_layer, f"layer-{config.srr_layer}")
+    "`cross-entropy`, `layer-12`, `random-layer`: the row of Table 6; `autoencoding`."
+    if config.srr_layer is None:
+        task = VARIANTS[config.variant].task
+        return "cross-entropy" if task == "classification" else task
+    return "random-layer" if config.srr_layer == "random" else f"layer-{config.srr_layer}"
 
 # %% ../nbs/18_records.ipynb #843a0554
 _LAYOUT = hashlib.sha256(repr([SCHEMA, *RunConfig.model_fields]).encode()).hexdigest()[:8]
