@@ -548,8 +548,10 @@ const charts = {
   layer: chart("by-layer", D.charts.layers),
   epoch: chart("by-epoch", D.charts.epochs),
 };
-const settings = unique(all.map((i) => JSON.stringify([P.scale[i], P.setting[i]])));
-const inSetting = (i) => JSON.stringify([P.scale[i], P.setting[i]]) === $("setting").value;
+const settingOf = (i) => JSON.stringify([P.scale[i], P.setting[i]]);
+const rowsOf = (key) => all.filter((i) => settingOf(i) === key).length;
+const settings = unique(all.map(settingOf)).sort((a, b) => rowsOf(b) - rowsOf(a)); // fullest first
+const inSetting = (i) => settingOf(i) === $("setting").value;
 const sorted = (values) => unique(values).sort((a, b) => a - b);
 let epochs = [], layers = [];
 
