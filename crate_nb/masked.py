@@ -17,7 +17,7 @@ from .core import UserError, check_choice
 from .compress import COMPRESS, Output, SubspaceAttention
 from .checkpoints import build_fitting, kernels_as_rows, unwrap
 from .models import Architecture, EMBEDDINGS, Layer, LayerTokens, LayeredModel
-from .models import VARIANTS, official_heads, patchify
+from .models import VARIANTS, check_images, check_kind, official_heads, patchify
 
 if TYPE_CHECKING:  # matplotlib is imported by the one function that draws
     from matplotlib.figure import Figure
@@ -33,6 +33,8 @@ def draw_masks(
     ratio: float = MASK_RATIO,  # share of the patches that is removed, r
 ) -> Tensor:  # bool (B, N), true: removed
     "Random masks; a `UserError` unless some patches are kept and some are removed."
+    if not 0 < ratio < 1:
+        raise UserError(f"a mask ratio of {ratio:g}; it must be above 0 and below 1")
     kept = int(patches * (1 - ratio) + 1e-9)  # 10 patches and a ratio of 0.9 keep 1
     if not 0 < kept < patches:
         raise UserError(
@@ -89,12 +91,20 @@ def patch_targets(
     return (patches - mean) / (variance + 1e-6).sqrt()
 
 # %% ../nbs/08_masked.ipynb #8a5c0010
+def _check_shape(what: str, given: Tensor, expected: tuple[int, ...]):
+    "Raise a `UserError` unless a tensor has the shape that is expected."
+    if tuple(given.shape) != expected:
+        raise UserError(f"{what} of shape {tuple(given.shape)}; expected here: {expected}")
+
+
 def masked_loss(
     prediction: Tensor,  # patches (B, N, P)
     target: Tensor,  # patches (B, N, P), see `patch_targets`
     mask: Tensor,  # (B, N), true: removed
 ) -> Tensor:  # scalar, per pixel
-    "The mean squared error on the patches that were removed."
+    "The mean squared error on the patches that were removed; a `UserError` if shapes differ."
+    _check_shape("predictions", prediction, tuple(target.shape))
+    _check_shape("masks", mask, tuple(target.shape[:2]))
     error = (prediction - target).square().mean(-1)  # (B, N)
     return (error * mask).sum() / mask.sum()
 
@@ -167,20 +177,13 @@ class MaskedTokeniser(nn.Module):
     ) -> Tensor:  # Z^0 (B, N, d), the class token first
         "What the first layer reads; a `UserError` if images or masks are of another shape."
         a = self.architecture
-        _check_shape("images", x, (a.channels, a.image_size, a.image_size))
+        check_images(x, a)
         z = self.embed(patchify(x, a.patch_size))
         if mask is not None:
-            _check_shape("masks", mask, (a.patches,))
+            _check_shape("masks", mask, (len(x), a.patches))
             z = torch.where(mask[..., None].bool(), self.mask_token.to(z.dtype), z)
         z = torch.cat([self.cls_token.expand(len(z), -1, -1), z], 1)
         return self.dropout(z + self.positions)
-
-
-def _check_shape(what: str, given: Tensor, expected: tuple[int, ...]):
-    "Raise a `UserError` unless all dimensions but the first are as expected."
-    if given.shape[1:] != expected:
-        shape = tuple(given.shape[1:])
-        raise UserError(f"{what} of shape {shape}; this model reads {expected}")
 
 # %% ../nbs/08_masked.ipynb #8a5c001c
 def init_masked(
@@ -237,6 +240,7 @@ class MaskedAutoencoder(MaskedEncoder):
         self,
         architecture: Architecture,  # variant and sizes; `num_classes` does not matter
     ):
+        check_kind(architecture, "autoencoder")
         super().__init__(architecture)
         a = architecture
         build = a.layer if VARIANTS[a.variant].skip else lambda: MirroredLayer(a)
@@ -388,11 +392,18 @@ def linear_probe(
     c: float = 1.0,  # the inverse of the l2 penalty's weight
     steps: int = 1000,  # of the optimiser, at most
 ) -> float:  # %
-    "The test accuracy of logistic regression on features that are standardised in training."
+    """The test accuracy of logistic regression on features that are standardised in training.
+
+    A `UserError` if there are fewer than two classes, or features that are not finite.
+    """
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    if len(labels.unique()) < 2:
+        raise UserError("the training labels are all the same; a linear probe needs two classes")
+    if not (features.isfinite().all() and test_features.isfinite().all()):
+        raise UserError("some features are not finite; look at the encoder that made them")
     classifier = make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=steps))
     classifier.fit(features.double().cpu().numpy(), labels.cpu().numpy())
     test = test_features.double().cpu().numpy()

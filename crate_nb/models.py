@@ -4,16 +4,17 @@
 
 # %% auto #0
 __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'ChannelScale', 'Layer', 'layer_flops', 'layer_paths',
-           'check_sizes', 'Architecture', 'check_kind', 'patchify', 'LayerTokens', 'Tokeniser', 'init_linear',
-           'init_truncated', 'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier', 'model_flops',
-           'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_model', 'official_heads',
-           'crate_tiny', 'crate_small', 'crate_base', 'crate_large', 'count_parameters', 'predict_parameters',
-           'check_variant', 'load_official']
+           'check_sizes', 'Architecture', 'check_kind', 'check_images', 'patchify', 'LayerTokens', 'Tokeniser',
+           'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier',
+           'model_flops', 'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_model',
+           'official_heads', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large', 'count_parameters',
+           'predict_parameters', 'check_variant', 'load_official']
 
 # %% ../nbs/06_models.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
@@ -244,8 +245,12 @@ class Architecture:
         check_choice("variant", self.variant, VARIANTS)
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.type is int and value < 1:
-                raise UserError(f"{field.name} is {value}; it must be at least 1")
+            if field.type is int and not (isinstance(value, Integral) and int(value) >= 1):
+                raise UserError(f"{field.name} is {value!r}; it must be a whole number from 1 on")
+            if field.type is float and not isinstance(value, Real):
+                raise UserError(f"{field.name} is {value!r}; it must be a number")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"dropout is {self.dropout:g}; it must be at least 0 and below 1")
         check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
         own = VARIANTS[self.variant].lam
         if own is not None and self.lam not in (own, Architecture.lam):
@@ -279,6 +284,21 @@ def check_kind(
         raise UserError(
             f"variant {architecture.variant!r} is a {own!r}, not a {kind!r}; build it by make_model"
         )
+
+# %% ../nbs/06_models.ipynb #6b0d0921
+def check_images(
+    x: Tensor,  # what a model is to read
+    architecture: Architecture,  # that of the model
+):
+    "Raise a `UserError` unless images are standardised, (B, C, H, W), and of the model's size."
+    a = architecture
+    if tuple(x.shape[1:]) != (a.channels, a.image_size, a.image_size):
+        raise UserError(
+            f"images of shape {tuple(x.shape[1:])}; "
+            f"this model reads ({a.channels}, {a.image_size}, {a.image_size})"
+        )
+    if not x.is_floating_point():
+        raise UserError(f"images of {x.dtype}; standardise them first: data.normalise(x)")
 
 # %% ../nbs/06_models.ipynb #62d4b51a
 def patchify(
@@ -333,12 +353,7 @@ class Tokeniser(nn.Module):
         x: Tensor,  # images (B, C, H, W)
     ) -> Tensor:  # Z^0 (B, N, d), the class token first
         "What the first layer reads; a `UserError` if the images are of another shape."
-        size, channels = self.architecture.image_size, self.architecture.channels
-        if x.shape[1:] != (channels, size, size):
-            given = tuple(x.shape[1:])
-            raise UserError(
-                f"images of shape {given}; this model reads ({channels}, {size}, {size})"
-            )
+        check_images(x, self.architecture)
         z = self.embed(patchify(x, self.architecture.patch_size))
         z = torch.cat([self.cls_token.expand(len(z), -1, -1), z], 1)
         return self.dropout(z + self.positions)
