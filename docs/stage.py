@@ -486,26 +486,45 @@ measurements. {counts} The marks mean: {marks}.
 
 {pages}
 {notebooks}"""
-THEORY_INDEX = """# Why transformers work
+THEORY_INDEX = """# Theory of transformers
 
 {{.provenance}}
 Verdicts from the trials of scale `{scale}`, which are committed in `data/trials/{scale}`.
 
-A survey of transformer theory names ten results, from how attention learns to what it can \
-compute. Each notebook below states one of them, builds it, and shows what happens where an \
-assumption is dropped. A construction is checked on every case that is named; an experiment states \
+A survey of transformer theory (H. Wong, Y. Wang, C. Mok and Y. Zhang, *Understanding the Theory \
+Behind Transformers: An Overview of Current Research*) names ten results, from how attention \
+learns to what it can compute. Each notebook below states one of them, builds it, and shows what \
+happens where an assumption is dropped. A construction is checked on every case that is named; an experiment states \
 its budget and its seeds. {counts} The marks mean: {marks}.
+
+{overview}
+
+## What was asked, and what was seen
 
 {rows}
 
 {pages}"""
+SURVEY = {  # section of the survey -> its name
+    "2": "Optimization",
+    "3.1": "Universal approximation",
+    "3.2": "Turing completeness",
+    "3.3": "Mechanistic interpretability",
+    "4.1": "Vision",
+    "4.2": "Graphs",
+    "4.3": "In-context learning",
+    "5": "White-box transformers",
+}
 ALL_MARKS = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+
+
+def verdicts_of(claims: tuple[str, ...]) -> list[str]:
+    "The verdicts of some claims."
+    return list(results.verdicts().verdict[list(claims)])
 
 
 def marks_of(claims: tuple[str, ...]) -> str:
     "Claims, each with the mark of its verdict."
-    verdicts = results.verdicts().verdict
-    return ", ".join(f"{claim} {MARKS[verdicts[claim]]}" for claim in claims)
+    return ", ".join(f"{claim} {MARKS[v]}" for claim, v in zip(claims, verdicts_of(claims)))
 
 
 def counts_of(group: str) -> str:
@@ -536,6 +555,18 @@ def saw(claim: str) -> str:
     found = results.verdicts().loc[claim]
     measured = f": *{maths(found.measured)}*" if found.measured else ""
     return f"{MARKS[found.verdict]} {maths(found.claim)}{measured}"
+
+
+def survey_rows() -> str:
+    "A line for each result, in the survey's order: its section, what was built, how it came out."
+    rows = []
+    for key in GROUPS["theory"]:
+        result = RESULTS[key]
+        built, section = re.fullmatch(r"(.*) \(survey, section ([\d.]+)\)", result.title).groups()
+        link = relative(result.notebook + ".ipynb", "theory/index")
+        row = {"survey": f"{section} {SURVEY[section]}", "built here": f"[{built}]({link})"}
+        rows.append(row | {"verdicts": "".join(MARKS[v] for v in verdicts_of(result.claims))})
+    return results.table(pd.DataFrame(rows).sort_values("survey", kind="stable"), escape="")
 
 
 def theory_rows() -> str:
@@ -586,7 +617,9 @@ def results_part():
         notebooks=notebooks_of("family", folder="family"),
     )
     theory = [Path(RESULTS[key].notebook).name for key in GROUPS["theory"]]
-    group_index(THEORY_INDEX, "theory", rows=theory_rows(), pages=toctree(theory))
+    group_index(
+        THEORY_INDEX, "theory", overview=survey_rows(), rows=theory_rows(), pages=toctree(theory)
+    )
 
 
 # ---------------------------------------------------------------- explore
