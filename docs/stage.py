@@ -494,8 +494,8 @@ Verdicts from the trials of scale `{scale}`, which are committed in `data/trials
 A survey of transformer theory (H. Wong, Y. Wang, C. Mok and Y. Zhang, *Understanding the Theory \
 Behind Transformers: An Overview of Current Research*) names ten results, from how attention \
 learns to what it can compute. Each notebook below states one of them, builds it, and shows what \
-happens where an assumption is dropped. A construction is checked on every case that is named; an experiment states \
-its budget and its seeds. {counts} The marks mean: {marks}.
+happens where an assumption is dropped. A construction is checked on every case that is named; \
+an experiment states its budget and its seeds. {counts} The marks mean: {marks}.
 
 {overview}
 
