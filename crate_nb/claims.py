@@ -1332,8 +1332,8 @@ _FAMILY_CLAIMS = [
         statistic=_of_masked("CRATE-MAE over ViT-MAE", _loss_ratio, 1.1, below=True),
         unit="ratio of test losses",
         experiment="masked",
-        differs="equal width and epochs, so the twin has more parameters; each at the best of four "
-        "learning rates; the margin is ours",
+        differs="equal width and epochs, so the twin has more parameters; each at the best of the "
+        "learning rates that were tried with one seed; the margin is ours",
     ),
     Claim(
         id="family-masked-probe",
