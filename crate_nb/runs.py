@@ -526,7 +526,7 @@ RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study of relatives
         axes=dict(dim=(24,), batch_size=(4, 8), variant=_RELATIVES),
     ),
     "quick": Grid(
-        base=CORRELATION["quick"].base | dict(depth=4),
+        base=CORRELATION["quick"].base | dict(depth=3),
         axes=dict(dim=(32,), batch_size=(16, 32), variant=_RELATIVES),
     ),
     **{scale: _of_relatives(CORRELATION[scale]) for scale in ("small", "paper")},
@@ -585,8 +585,8 @@ def equal_width(
 
 
 def _member(variant: str, **fields) -> dict[str, Any]:
-    "A row of the family; on the digits, four layers will do."
-    return dict(variant=variant, depth=by_data("depth", 4)) | fields
+    "A row of the family; on the digits, three layers will do."
+    return dict(variant=variant, depth=by_data("depth", 3)) | fields
 
 
 # parts of an experiment, by which claims and tables find its runs
