@@ -78,7 +78,7 @@ def _layer_reads(model: Classifier, x: Tensor, layer: int | None) -> tuple[Half,
     "The half of a layer that mixes tokens, and the normalised tokens (B, N, d) that it reads."
     depth = len(model.layers)
     layer = depth if layer is None else layer
-    if not 1 <= layer <= depth:
+    if not (isinstance(layer, int | np.integer) and 1 <= layer <= depth):
         raise UserError(f"layer {layer}; this model has the layers 1 to {depth}")
     model = _reading(model, x)
     z = model.tokens(x)
@@ -162,6 +162,10 @@ def iou(
     b: Tensor,  # bool, of the same height and width
 ) -> Tensor:  # (...), from 0 to 1
     "Intersection over union of masks; 1 if both are empty."
+    if a.dtype != torch.bool or b.dtype != torch.bool:
+        raise UserError(
+            f"masks of {a.dtype} and {b.dtype}; give bool, such as threshold_mask(maps)"
+        )
     if a.shape[-2:] != b.shape[-2:]:
         (h, w), (y, x) = a.shape[-2:], b.shape[-2:]
         raise UserError(f"a mask of {h} x {w} and one of {y} x {x}; use to_pixels(mask, size)")
@@ -169,6 +173,11 @@ def iou(
     return torch.where(either == 0, 1.0, both / either.clamp(min=1))
 
 # %% ../nbs/12_attention.ipynb #a77e0025
+def _check_finite(tokens: Tensor):
+    if not tokens.isfinite().all():
+        raise UserError("tokens with NaN or inf have no directions; look at the model's weights")
+
+
 def affinity(
     keys: Tensor,  # (n, f)
     tau: float = 0.2,  # least cosine of similar patches, between 0 and 1
@@ -176,6 +185,7 @@ def affinity(
     "1 where the cosine of two keys is at least tau, 1e-5 elsewhere."
     if not 0 < tau < 1:
         raise UserError(f"tau is {tau}; it must lie between 0 and 1")
+    _check_finite(keys)
     k = F.normalize(keys.double(), dim=-1)
     return (k @ k.mT >= tau).double().clamp(min=1e-5)
 
@@ -237,6 +247,7 @@ def token_colours(
             f"tokens of shape {tuple(tokens.shape)}; a grid of {h} x {w} needs {h * w} rows "
             "of at least 3 features"
         )
+    _check_finite(tokens)
     z = tokens.double().flatten(0, -2)
     z = z - z.mean(0)
     q = torch.linalg.eigh(z.mT @ z)[1][:, -3:].flip(1)  # (f, 3), largest variance first

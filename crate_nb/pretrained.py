@@ -64,10 +64,10 @@ def class_names(
 # %% ../nbs/29_pretrained.ipynb #b2d0000a
 @dataclass(frozen=True)
 class About:
-    "What a trained classifier reads, what its logits mean, and where it is from."
+    "What a trained model reads, what its logits mean, and where it is from."
 
     architecture: Architecture  # of the model
-    classes: tuple[str, ...]  # names, in the order of the logits
+    classes: tuple[str, ...]  # names, in the order of the logits; a masked autoencoder has none
     mean: tuple[float, ...]  # of the pixels in [0, 1], one for each channel
     std: tuple[float, ...]  # likewise; a pixel is read as (pixel - mean) / std
     data: str  # the label of the data set that it was trained on
@@ -88,27 +88,36 @@ class About:
         return (x.float() / 255 - mean) / std
 
 # %% ../nbs/29_pretrained.ipynb #b2d0000c
-def _check_classifier(record: Record):
-    task = VARIANTS[check_record(record).config.variant].task
-    if task != "classification":
+def _classifies(variant: str) -> bool:
+    "Whether a model of this variant gives logits."
+    return VARIANTS[variant].task == "classification"
+
+
+def _names_of(record: Record, classes: Sequence[str] | None) -> tuple[str, ...]:
+    "The classes that a run has learned, by name; none if it learned without labels."
+    config = check_record(record).config
+    if _classifies(config.variant):
+        return class_names(config.dataset, record.provenance["classes"], classes)
+    if classes is not None:
         raise UserError(
-            f"run {record.id} learned {task}, not classes; choose a run of a classifier, "
-            "or read its weights with training.trained_model"
+            f"run {record.id} learned {VARIANTS[config.variant].task}, not classes; "
+            "leave out the names of classes"
         )
+    return ()
 
 
 def from_record(
-    record: Record,  # of a classifier that was trained on this machine
+    record: Record,  # of a run that was trained on this machine
     place: Place | str | None = None,  # where it was trained, or its scale
     classes: Sequence[str] | None = None,  # names; None: those of a known data set, or numbers
 ) -> LayeredModel:  # in evaluation mode, with an `About` as its `about`
-    "The model of a record, ready for `predict`; a `UserError` if its weights are absent."
-    _check_classifier(record)
+    "The model of a record, with what its user must know; a `UserError` if its weights are absent."
+    names = _names_of(record, classes)
     model, made = trained_model(record, place), record.provenance
     mean, std = STATISTICS[made["channels"]]
     model.about = About(
         architecture=model.architecture,
-        classes=class_names(record.config.dataset, made["classes"], classes),
+        classes=names,
         mean=mean,
         std=std,
         data=record.config.dataset,
@@ -130,11 +139,9 @@ _NO_SETTINGS = {  # they change no weights, or are told elsewhere
 }
 
 
-def tested_images(
-    record: Record,  # of a classifier
-) -> int | None:  # None if the record does not tell
-    "How many test images the accuracy of a record rests on."
-    text, accuracy = record.final.get("test_hits"), record.final["test_accuracy"]
+def tested_images(record: Record) -> int | None:  # None if the record does not tell
+    "How many test images the figures of a record rest on."
+    text, accuracy = record.final.get("test_hits"), record.final.get("test_accuracy")
     if not text or not accuracy:
         return record.config.test_size
     hits = unpack_hits(text, 4 * len(text)).sum()
@@ -164,23 +171,32 @@ def _settings(record: Record) -> str:
     return _table(facts | {f"`{k}`": v for k, v in fields.items() if v is not None})
 
 
+_SCORES = {  # quantity of a record -> its column of the card, with digits
+    "accuracy": ("accuracy (%)", ".2f"),
+    "loss": ("cross-entropy (nats)", ".4f"),
+}
+_MASKED_SCORES = {"loss": ("mean squared error of the hidden pixels, standardised", ".4f")}
+
+
 def _scores(record: Record) -> str:
-    "Accuracy and loss, each with its images."
-    final, trained, tested = record.final, record.config.train_size, tested_images(record)
-    counts = {"train": f"{trained or 'all'} training", "test": f"{tested or 'all'} test"}
-    rows = ["| images | accuracy (%) | cross-entropy (nats) |", "|---|---|---|"]
-    for part, images in counts.items():
-        accuracy, loss = final[f"{part}_accuracy"], final[f"{part}_loss"]
-        rows.append(f"| {images} images | {accuracy:.2f} | {loss:.4f} |")
-    return "\n".join(rows)
+    "What was measured on training and test images."
+    columns = _SCORES if _classifies(record.config.variant) else _MASKED_SCORES
+    counts = dict(training=record.config.train_size, test=tested_images(record))
+    lines = ["| images | " + " | ".join(name for name, _ in columns.values()) + " |"]
+    lines.append("|---" * (1 + len(columns)) + "|")
+    for part, count in counts.items():
+        name = part.removesuffix("ing")  # as records call it
+        cells = [format(record.final[f"{name}_{key}"], form) for key, (_, form) in columns.items()]
+        lines.append(f"| {count or 'all'} {part} images | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 # %% ../nbs/29_pretrained.ipynb #b2d00013
 _CARD = """---
 library_name: crate_nb
-pipeline_tag: image-classification
+pipeline_tag: {pipeline}
 tags:
-- image-classification
-{tag}
+- {topic}
+- {family}
 ---
 # {paper} on {data}
 
@@ -188,7 +204,7 @@ tags:
 [crate_nb](https://github.com/crate-nb/crate_nb).
 
 - **It reads** images of {size} x {size} pixels with {channels}.
-- **It tells apart** {count} classes: {classes}.
+- {purpose}
 - **It is** the variant `{variant}`: {depth} layers of width {dim} with {heads} heads, patches of
   {patch} x {patch} pixels, {parameters:,} parameters. Its run is `{record}`.
 
@@ -205,24 +221,13 @@ The figures are of one run with one seed; another seed gives others.
 
 ## How to load it
 
-```bash
-pip install git+https://github.com/crate-nb/crate_nb
-crate-nb predict FOLDER IMAGES
-```
-
-```python
-from crate_nb.pretrained import from_pretrained, predict
-
-model = from_pretrained("FOLDER")  # this folder; the logits are model(x)
-predict(model, "IMAGES", top=3)  # files or folders
-```
+{loading}
 
 `model.safetensors` holds numbers and text alone; to load it runs nothing.
 
 ## Limits
 
-- Every image gets one of the {count} classes, also an image of something else.
-- Probabilities are those of the softmax; nobody has calibrated them.
+{limits}
 - Images that differ from those of `{data}` (subject, camera, size) were not tested.
 - An image that is not square is cropped to its middle.
 
@@ -233,32 +238,72 @@ predict(model, "IMAGES", top=3)  # files or folders
 - Code of crate_nb: Apache-2.0.
 """
 
+# %% ../nbs/29_pretrained.ipynb #b2d00032
+_CLASSIFIER = dict(  # what the card of a classifier says
+    pipeline="image-classification",
+    topic="image-classification",
+    kind="An image classifier",
+    purpose="**It tells apart** {count} classes: {classes}.",
+    loading="""```bash
+pip install git+https://github.com/crate-nb/crate_nb
+crate-nb predict FOLDER IMAGES
+```
+
+```python
+from crate_nb.pretrained import from_pretrained, predict
+
+model = from_pretrained("FOLDER")  # this folder; the logits are model(x)
+predict(model, "IMAGES", top=3)  # files or folders
+```""",
+    limits="""- Every image gets one of the {count} classes, also an image of something else.
+- Probabilities are those of the softmax; nobody has calibrated them.""",
+)
+_AUTOENCODER = dict(  # what the card of a masked autoencoder says
+    pipeline="image-feature-extraction",
+    topic="masked-autoencoder",
+    kind="A masked autoencoder",
+    purpose="**It predicts** the pixels of patches that are hidden; three quarters of them were.",
+    loading="""```python
+import torch
+from crate_nb.pretrained import from_pretrained, image_files, read_pictures
+
+model = from_pretrained("FOLDER")  # this folder
+x = read_pictures(image_files(["IMAGES"]), model.about)  # files or folders
+filled = model.reconstruct(x, torch.Generator().manual_seed(0))  # hidden patches as predicted
+features = model.encode(x)[:, 0]  # the class token of the encoder
+```""",
+    limits="- It was trained without labels and names no classes; a head is for its user to train.",
+)
+
 # %% ../nbs/29_pretrained.ipynb #b2d00014
-# whether a variant has the attention of ViT -> what its card calls it
-_KINDS = {
-    False: dict(
-        tag="- white-box-transformer",
-        kind="An image classifier from the family of white-box transformers",
-    ),
-    True: dict(tag="- vision-transformer", kind="An image classifier, a vision transformer"),
+# whether a variant has the attention of ViT -> its tag, and what its card adds to its kind
+_FAMILIES = {
+    False: ("white-box-transformer", " from the family of white-box transformers"),
+    True: ("vision-transformer", ", a vision transformer"),
 }
 
 
 _HALF = """
-The weights were rounded to half precision after these figures were measured, so logits differ
+The weights were rounded to half precision after these figures were measured, so outputs differ
 from the trained ones in the third or fourth digit.
 """
 
 
 def model_card(
-    record: Record,  # of a classifier
+    record: Record,  # of the run that trained the model
     about: About,  # what the model reads and tells apart
     half: bool = False,  # whether the file is in half precision
 ) -> str:  # markdown
     "The README of an exported model, all of it from the record."
     a = about.architecture
+    names = dict(count=len(about.classes), classes=", ".join(about.classes))
+    task = _CLASSIFIER if _classifies(a.variant) else _AUTOENCODER
+    parts = {key: text.format(**names) for key, text in task.items()}
+    family, kin = _FAMILIES[VARIANTS[a.variant].compress == "attention"]
+    parts["kind"] += kin
     return _CARD.format(
-        **_KINDS[VARIANTS[a.variant].compress == "attention"],
+        **parts,
+        family=family,
         paper=VARIANTS[a.variant].paper or a.variant,
         variant=a.variant,
         data=about.data,
@@ -267,8 +312,6 @@ def model_card(
         size=a.image_size,
         patch=a.patch_size,
         channels={1: "one channel (grey)", 3: "three channels (RGB)"}[a.channels],
-        count=len(about.classes),
-        classes=", ".join(about.classes),
         **{k: getattr(a, k) for k in ("depth", "dim", "heads")},
         parameters=record.final["parameters"],
         precision=_HALF if half else "",
@@ -330,7 +373,7 @@ def _write_folder(folder: Path, files: dict[str, bytes | str]):
 
 # %% ../nbs/29_pretrained.ipynb #b2d00017
 def export(
-    record: Record,  # of a classifier that was trained on this machine
+    record: Record,  # of a run that was trained on this machine
     folder: str | Path,  # to be made; empty or an earlier export of the same run will do
     place: Place | str | None = None,  # where it was trained, or its scale
     classes: Sequence[str] | None = None,  # names; None: those of a known data set, or numbers
@@ -381,7 +424,8 @@ def _wrong_fact(told: Mapping[str, Any], architecture: Architecture) -> str | No
     for name in ("data", "data_digest", "record"):
         if not isinstance(told[name], str):
             return f"its {name} is not text"
-    names, count = told["classes"], architecture.num_classes
+    names = told["classes"]
+    count = architecture.num_classes if _classifies(architecture.variant) else 0
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return "its classes are not a list of names"
     return None if len(names) == count else f"it has {count} logits and {len(names)} class names"
@@ -451,7 +495,10 @@ def image_files(
 ) -> list[Path]:  # those of a folder sorted, by their endings
     "The image files that are meant; a `UserError` if a path is absent or a folder has none."
     files = []
-    for path in map(Path, paths):
+    for given in paths:
+        if not isinstance(given, (str, Path)):
+            raise UserError(f"{given!r} is no path; give each by itself: predict(model, *paths)")
+        path = Path(given)
         if not path.exists():
             raise UserError(f"{path} does not exist; give image files or folders of them")
         if not path.is_dir():
@@ -482,6 +529,11 @@ def _about_model(model: nn.Module) -> About:
         raise UserError(
             "this model does not say how it reads images; "
             "make it with from_pretrained(folder) or from_record(record)"
+        )
+    if not about.classes:
+        raise UserError(
+            f"run {about.record} is a masked autoencoder, which names no classes; "
+            "give a classifier, or look at its reconstruct(x, mask)"
         )
     return about
 

@@ -311,6 +311,11 @@ def _each_layers_subspaces(
         return [u] * len(layers)
     if callable(u) and not isinstance(u, Tensor):
         return [u(layer) for layer in layers.values()]
+    if not isinstance(u, (Tensor, Sequence)):
+        raise UserError(
+            f"u is a {type(u).__name__}; give a tensor (K, d, p), one for each layer, a function "
+            "of a layer, or a name"
+        )
     if len(u) != len(layers):
         raise UserError(
             f"{len(u)} subspaces for {len(layers)} layers; give u one (K, d, p) for each layer, "
@@ -476,6 +481,8 @@ def probe(
     check_choice("sparsity", sparsity, SPARSITY)
     several: Any = [eps] if isinstance(eps, Real) else eps
     epses = [check_eps(e) for e in several]
+    if not epses:
+        raise UserError("a probe of no eps; give one distortion, such as 0.5, or several")
     row = _adapter_row(model, layers, adapter)
     chosen = _chosen_layers(model, layers, row)
     settings = _Settings(epses, lam, sparsity, normalise)

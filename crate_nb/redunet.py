@@ -10,6 +10,7 @@ __all__ = ['RateReduction', 'class_rate', 'rate_reduction', 'orthogonal_rates', 
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
+from numbers import Real
 from typing import NamedTuple
 import numpy as np, pandas as pd, torch
 import torch.nn.functional as F
@@ -19,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
-from .core import UserError, check_choice, full_precision, pick_device
+from .core import UserError, check_choice, check_kind, full_precision, pick_device
 from .rates import check_eps, coding_rate, half_logdet_gram
 
 # %% ../nbs/13_redunet.ipynb #12ed0009
@@ -55,6 +56,8 @@ def _soft_rate(z: Tensor, memberships: Tensor, eps: float) -> Tensor:
 
 def _check_memberships(z: Tensor, y: Tensor):
     "Raise a `UserError` unless `z` is (m, d), and `y` is (m) or (m, K) with rows that add up to 1."
+    for given in (z, y):
+        check_kind(given, Tensor, "torch.as_tensor makes one of an array")
     if z.ndim != 2 or not len(z) or y.ndim not in (1, 2) or len(y) != len(z):
         raise UserError(
             f"features of shape {tuple(z.shape)} and labels of shape {tuple(y.shape)}; "
@@ -231,6 +234,9 @@ def _check_fitted(estimator: BaseEstimator):
 
 def _check_settings(net: "_Vectors"):
     "Raise a `UserError` unless the hyper-parameters are numbers that make sense."
+    for name in ("eps", "eta", "lam"):
+        if not isinstance(getattr(net, name), Real):
+            raise UserError(f"{name} is {getattr(net, name)!r}; give a number")
     check_eps(net.eps)
     check_choice("dtype", net.dtype, ("float64", "float32"))
     if not (net.eta > 0 and net.lam >= 0):

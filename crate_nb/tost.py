@@ -171,6 +171,9 @@ class TostVision(LayeredClassifier):
 # %% ../nbs/07_tost.ipynb #7a050015
 def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size: int, **kw):
     "The architecture that the shapes of a renamed state dict tell."
+    for name in kw:
+        if name != "dropout":
+            raise UserError(f"ToST has no {name}; allowed: heads, channels, image_size, dropout")
     for name in ("head.1.weight", "stem.0.0.weight", "layers.0.compress.temp"):
         if name not in state:
             raise UserError(
@@ -186,7 +189,7 @@ def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size:
         num_classes=classes,
         dim=dim,
         depth=len({k.split(".")[1] for k in state if k.startswith("layers.")}),
-        heads=heads or official_heads("tost-vision", dim),
+        heads=official_heads("tost-vision", dim) if heads is None else heads,
         **kw,
     )
 
