@@ -125,7 +125,10 @@ def _check_probe(at: tuple[int, ...], epochs: int, eps: tuple[float, ...]):
 # row of `models.MODELS` -> what checks its sizes, and the fields that it asks for
 _SIZE_CHECKS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tost-vision": ("crate_nb.tost:check_stem", ("dim", "patch_size")),
-    "autoencoder": ("crate_nb.masked:check_masked", ("image_size", "patch_size", "dim")),
+    "autoencoder": (
+        "crate_nb.masked:check_masked",
+        ("image_size", "patch_size", "dim", "mask_ratio"),
+    ),
 }
 
 
@@ -138,17 +141,21 @@ def _takes(half: Callable, option: str) -> bool:
 
 def _check_options(config: "RunConfig"):
     row = VARIANTS[config.variant]
-    for name in ("eta", "lam"):
+    for name in ("eta", "lam", "mask_ratio", "norm_pix"):
         default = RunConfig.model_fields[name].default
         if getattr(config, name) == default:
             continue
-        if not _takes(COMPRESS[row.compress], name) and not _takes(SPARSIFY[row.sparsify], name):
+        if name in ("mask_ratio", "norm_pix"):
+            if row.model == "autoencoder":
+                continue
+            why = f"{config.variant} hides no patches"
+        elif not _takes(COMPRESS[row.compress], name) and not _takes(SPARSIFY[row.sparsify], name):
             why = f"no layer of {config.variant} has an option {name}"
         elif name == "lam" and row.lam is not None:
             why = f"{config.variant} has a lam of its own, {row.lam:g}"
         else:
             continue
-        raise UserError(f"{why}, so the run would be that of {name} {default:g}; leave {name} out")
+        raise UserError(f"{why}, so the run would be that of {name} {default}; leave {name} out")
 
 
 def _check_model(config: "RunConfig"):
@@ -185,6 +192,8 @@ class RunConfig(Identified):
     dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # after positions, softmax and output map
     eta: float = pydantic.Field(0.1, gt=0, le=1e30)  # ISTA: step size
     lam: Weight = 0.1  # ISTA: weight of the l1 norm
+    mask_ratio: float = pydantic.Field(0.75, gt=0, lt=1)  # of a masked autoencoder: share hidden
+    norm_pix: bool = False  # of a masked autoencoder: predict each patch standardised by itself
     # digest of the weights that the run starts from, see `training.start_from`; None: drawn
     init: str | None = pydantic.Field(None, pattern="^[0-9a-f]{16}", max_length=16)
 
@@ -248,6 +257,8 @@ ORIGINS: dict[str, tuple[str, str]] = {  # field -> who says so, and what there 
     "dropout": ("paper", "an axis of the study; its values are chosen, none elsewhere"),
     "eta": ("official code", _OPEN),
     "lam": ("official code", _OPEN),
+    "mask_ratio": ("official code", "of CRATE-MAE; masked autoencoders are beyond the paper"),
+    "norm_pix": ("chosen", "off; CRATE-MAE's code offers both"),
     "init": ("paper", "none: its models are trained from scratch"),
     "optimizer": ("paper", "Adam"),
     "lr": ("official code", _LR),

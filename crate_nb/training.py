@@ -34,7 +34,7 @@ from .models import count_parameters, make_model
 from .weights import TrainedWeights, check_start, fit_weights, pack_weights, read_weights
 from .weights import weights_digest
 from .optimizers import OPTIMIZERS
-from .masked import MaskedAutoencoder, draw_masks, linear_probe, masked_loss
+from .masked import MASK_RATIO, MaskedAutoencoder, draw_masks, linear_probe, masked_loss
 from .masked import patch_targets, probe_features
 from .srr import layer_srr, layerwise_srr, pick_layer
 from .data import ImageData, NAMES, dataset_name, load_data, normalise
@@ -287,7 +287,8 @@ class Task:
     draw: Callable[..., Draws] = draw_for  # (config, count, height, width, g)
     loss: Callable = batch_loss  # (config, model, x, y, layer) -> objective, sums over the batch
     means: Callable = batch_means  # (config, sums, count) -> columns of a history
-    score: Callable = score  # (model, x, y) -> numbers, `loss` among them, and text by name
+    # (config, model, x, y) -> numbers, `loss` among them, and text by name
+    score: Callable = lambda config, model, x, y: score(model, x, y)
     target: Callable[..., Tensor] | None = None  # (config, count, g), as y; None: the labels
     probe: Callable = lambda config, model, images: {}  # columns of a history at probe epochs
 
@@ -296,23 +297,25 @@ TASKS: dict[str, Task] = {"classification": Task()}  # a variant names its row
 
 # %% ../nbs/21_training.ipynb #8b5d0002
 def masks_for(
-    config: RunConfig,  # its image and patch size
+    config: RunConfig,  # its image and patch size, and its mask ratio
     count: int,  # images
     g: torch.Generator,  # of all draws of the step; on the CPU
 ) -> Tensor:  # bool (count, patches), true: removed
     "The masks of a batch; a `UserError` if an image has too few patches."
-    return draw_masks(count, (config.image_size // config.patch_size) ** 2, g)
+    patches = (config.image_size // config.patch_size) ** 2
+    return draw_masks(count, patches, g, config.mask_ratio)
 
 # %% ../nbs/21_training.ipynb #8b5d0003
 def masked_batch_loss(
-    config: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
+    config: RunConfig,  # what is predicted; alpha, eps, lam and sparsity of the SRR term
     model: MaskedAutoencoder,  # on the device of the images
     x: Tensor,  # images (B, C, H, W) of the model's size
     mask: Tensor,  # (B, patches), true: removed
     layer: int | None = None,  # of the encoder, to be regularised, 1 to L; None: pixels alone
 ) -> tuple[Tensor, dict[str, Tensor]]:  # objective; sums: loss (of pixels), srr
     "What one step minimises on the pixels that were removed from a batch, and its parts summed."
-    target, srr = patch_targets(x, config.patch_size), torch.zeros((), device=x.device)
+    target = patch_targets(x, config.patch_size, config.norm_pix)
+    srr = torch.zeros((), device=x.device)
     if layer is None:
         objective = pixels = masked_loss(model(x, mask), target, mask)
     else:
@@ -337,16 +340,18 @@ def masked_means(
 def masked_score(
     model: MaskedAutoencoder,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W) uint8, of any size
-    y: Tensor | None = None,  # not used
     batch_size: int = 250,  # images at once
+    ratio: float = MASK_RATIO,  # share of the patches that is removed
+    norm_pix: bool = False,  # whether the model predicts patches standardised by themselves
 ) -> dict[str, float | str]:  # loss, per pixel of standardised images
     "The loss on removed pixels, on images that are resized and not augmented."
     model.eval()
     a, g, total = model.architecture, generator("masks of a test"), 0.0
     for batch in x.split(batch_size):
         shown = normalise(resize(batch, a.image_size))
-        mask = draw_masks(len(batch), a.patches, g).to(x.device)
-        loss = masked_loss(model(shown, mask), patch_targets(shown, a.patch_size), mask)
+        mask = draw_masks(len(batch), a.patches, g, ratio).to(x.device)
+        target = patch_targets(shown, a.patch_size, norm_pix)
+        loss = masked_loss(model(shown, mask), target, mask)
         total += len(batch) * loss.double()
     return dict(loss=float(total) / len(x))
 
@@ -374,7 +379,9 @@ def masked_probe(
 TASKS["autoencoding"] = Task(
     loss=masked_batch_loss,
     means=masked_means,
-    score=masked_score,
+    score=lambda config, model, x, y: masked_score(
+        model, x, ratio=config.mask_ratio, norm_pix=config.norm_pix
+    ),
     target=masks_for,
     probe=masked_probe,
 )
@@ -877,7 +884,7 @@ class Recorder:
         "The task's score on all images of one part."
         x, y = getattr(self.images, f"x_{part}"), getattr(self.images, f"y_{part}")
         with self.step.engine.evaluating():
-            return self.step.task.score(self.step.model, x, y)
+            return self.step.task.score(self.step.config, self.step.model, x, y)
 
     def end_epoch(self):
         "Note the means of the epoch, the score where it is due, and the probe."
