@@ -23,6 +23,7 @@ from .weights import TrainedWeights, pack_weights, read_weights
 from .weights import round_to_half, weights_digest
 from .data import CLASSES, STATISTICS, read_image
 from .augment import resize
+from .runs import unused_options
 from .records import Record, check_record, unpack_hits
 from .engine import Place, as_place
 from .training import trained_model
@@ -156,7 +157,8 @@ def _table(rows: dict) -> str:
 
 def _settings(record: Record) -> str:
     "What decided the weights, and the machine."
-    fields = record.config.model_dump(mode="json", exclude=_NO_SETTINGS)
+    unused = _NO_SETTINGS | unused_options(record.config.variant).keys()
+    fields = record.config.model_dump(mode="json", exclude=unused)
     if record.config.srr_layer is None:
         fields = {k: v for k, v in fields.items() if not k.startswith("srr_")}
     made, start = record.provenance, record.provenance.get("init")

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Weight', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'MOST_RUNS', 'REGULARISED', 'FOUR',
            'SIX', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict',
-           'Identified', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields',
-           'regularised_at', 'by_data', 'equal_width']
+           'Identified', 'unused_options', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle',
+           'varied_fields', 'regularised_at', 'by_data', 'equal_width']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
@@ -138,24 +138,32 @@ def _takes(half: Callable, option: str) -> bool:
     kinds = made.__mro__ if isinstance(made, type) else (made,)
     return any(option in inspect.signature(kind).parameters for kind in kinds)
 
+# %% ../nbs/17_runs.ipynb #7a10c0f9
+def unused_options(
+    variant: str,  # a row of `models.VARIANTS`
+) -> dict[str, str]:  # field of a `RunConfig` -> why it changes nothing in a run of the variant
+    "The options of models that this variant does not have."
+    row = VARIANTS[check_choice("variant", variant, VARIANTS)]
+    halves = COMPRESS[row.compress], SPARSIFY[row.sparsify]
+    unused = {
+        name: f"no layer of {variant} has an option {name}"
+        for name in ("eta", "lam")
+        if not any(_takes(half, name) for half in halves)
+    }
+    if row.lam is not None and "lam" not in unused:
+        unused["lam"] = f"{variant} has a lam of its own, {row.lam:g}"
+    if row.model != "autoencoder":
+        unused |= dict.fromkeys(("mask_ratio", "norm_pix"), f"{variant} hides no patches")
+    return unused
+
 
 def _check_options(config: "RunConfig"):
-    row = VARIANTS[config.variant]
-    for name in ("eta", "lam", "mask_ratio", "norm_pix"):
+    for name, why in unused_options(config.variant).items():
         default = RunConfig.model_fields[name].default
-        if getattr(config, name) == default:
-            continue
-        if name in ("mask_ratio", "norm_pix"):
-            if row.model == "autoencoder":
-                continue
-            why = f"{config.variant} hides no patches"
-        elif not _takes(COMPRESS[row.compress], name) and not _takes(SPARSIFY[row.sparsify], name):
-            why = f"no layer of {config.variant} has an option {name}"
-        elif name == "lam" and row.lam is not None:
-            why = f"{config.variant} has a lam of its own, {row.lam:g}"
-        else:
-            continue
-        raise UserError(f"{why}, so the run would be that of {name} {default}; leave {name} out")
+        if getattr(config, name) != default:
+            raise UserError(
+                f"{why}, so the run would be that of {name} {default}; leave {name} out"
+            )
 
 
 def _check_model(config: "RunConfig"):
