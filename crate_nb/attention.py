@@ -7,14 +7,15 @@ __all__ = ['at_size', 'attention_maps', 'class_maps', 'token_keys', 'threshold_m
            'second_eigenvector', 'mask_cut', 'token_colours', 'draw_heads', 'draw_mask_cut', 'draw_token_colours']
 
 # %% ../nbs/12_attention.ipynb #a77e0004
+import warnings
 from copy import deepcopy
 from dataclasses import replace
 import matplotlib.pyplot as plt, numpy as np, scipy.linalg, torch, torch.nn.functional as F
 from matplotlib.colors import to_rgb
 from torch import Tensor, nn
-from .core import UserError
+from .core import UserError, check_kind
 from .compress import Half
-from .models import Classifier
+from .models import Classifier, LayeredModel, VARIANTS
 from .tost import FourierPositions
 from .masked import sincos_positions
 from .weights import resize_positions
@@ -76,6 +77,8 @@ def _reading(model: Classifier, x: Tensor) -> Classifier:
 
 def _layer_reads(model: Classifier, x: Tensor, layer: int | None) -> tuple[Half, Tensor]:
     "The half of a layer that mixes tokens, and the normalised tokens (B, N, d) that it reads."
+    check_kind(model, LayeredModel, "give a model of this package, such as from_pretrained(folder)")
+    check_kind(x, Tensor, "data.normalise makes images of uint8 what a model reads")
     depth = len(model.layers)
     layer = depth if layer is None else layer
     if not (isinstance(layer, int | np.integer) and 1 <= layer <= depth):
@@ -109,12 +112,22 @@ def class_maps(
     x: Tensor,  # images (B, C, size, size), normalised
     layer: int | None = None,  # 1 to L; None: the last
 ) -> Tensor:  # (B, K, h, w), weights of the patches
-    "With what weight the class token of a layer reads each patch, for each head."
+    """With what weight the class token of a layer reads each patch, for each head.
+
+    A warning where the head of the model does not read the class token.
+    """
     maps = attention_maps(model, x, layer)
     h, w = _patch_grid(model, x)
     if maps.shape[-1] != h * w + 1:
         raise UserError(
             f"{maps.shape[-1]} tokens for {h * w} patches: no class token; use attention_maps"
+        )
+    name = model.architecture.variant
+    if name in VARIANTS and VARIANTS[name].pool == "mean":
+        warnings.warn(
+            f"the head of {name} reads the mean of the patches and not the class token, so these "
+            "maps do not say what its prediction reads; vit-class reads the class token",
+            stacklevel=2,
         )
     return maps[:, :, 0, 1:].unflatten(2, (h, w))
 

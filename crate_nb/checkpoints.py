@@ -202,6 +202,11 @@ def unwrap(
 
 
 def _check_weight(key: str, tensor: object):
+    if isinstance(tensor, Mapping):
+        raise UserError(
+            f"{key!r} of the checkpoint is no tensor but a dict; if the weights are in it, "
+            f"give state[{key!r}]"
+        )
     if not isinstance(tensor, Tensor):
         kind = type(tensor).__name__
     elif tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":

@@ -1031,15 +1031,16 @@ def measure_command(id, scale, dataset, device, init, settings):
     help="Names, in the order of the labels.  [default: those of a known data set, or numbers]",
 )
 @click.option("--half", is_flag=True, help="Round to half precision: a file of half the size.")
-def export_command(id, folder, scale, classes, half):
+@click.option("--force", is_flag=True, help="Replace an earlier export, even if it was edited.")
+def export_command(id, folder, scale, classes, half, force):
     """The trained model of the record ID, as FOLDER.
 
-    FOLDER is new or empty, and gets weights, configuration and a model card. crate-nb predict and
-    crate-nb train --init take it.
+    FOLDER is new, empty or an earlier export of the run, and gets weights, configuration and a
+    model card. crate-nb predict and crate-nb train --init take it.
     """
     from crate_nb.pretrained import export
 
-    out = export(_record(id, scale), folder, scale, classes or None, half)
+    out = export(_record(id, scale), folder, scale, classes or None, half, force)
     click.echo(f"model: {os.path.relpath(out)}")
 
 # %% ../nbs/32_cli.ipynb #c3e00004

@@ -88,7 +88,10 @@ class Half(nn.Module):
         z: Tensor,  # normalised tokens (..., N, d), as the half reads them
     ) -> Tensor:  # (..., K, N, N), rows sum to one
         "With what weight each token (row) reads each token; a `UserError` if there are none."
-        raise UserError(f"{type(self).__name__} has no attention maps; choose a half that has them")
+        raise UserError(
+            f"{type(self).__name__} has no attention maps; "
+            "draw its keys, by draw_mask_cut or draw_token_colours"
+        )
 
     def keys(
         self,

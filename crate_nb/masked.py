@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
-from .core import UserError, check_choice
+from .core import UserError, check_choice, check_kind
 from .compress import COMPRESS, Output, SubspaceAttention
 from .checkpoints import build_fitting, kernels_as_rows, unwrap
 from .models import Architecture, EMBEDDINGS, Layer, LayerTokens, LayeredModel
-from .models import VARIANTS, check_images, check_kind, official_heads, patchify
+from .models import VARIANTS, check_images, check_model, official_heads, patchify
 
 if TYPE_CHECKING:  # matplotlib is imported by the one function that draws
     from matplotlib.figure import Figure
@@ -49,6 +49,7 @@ def draw_masks(
     ratio: float = MASK_RATIO,  # share of the patches that is removed, r
 ) -> Tensor:  # bool (B, N), true: removed
     "Random masks; a `UserError` unless some patches are kept and some are removed."
+    check_kind(g, torch.Generator, "make one: core.generator(name, seed)")
     kept = kept_patches(patches, ratio)
     noise = torch.rand(count, patches, generator=g, device=g.device)
     mask = torch.ones_like(noise, dtype=torch.bool)
@@ -251,7 +252,7 @@ class MaskedAutoencoder(MaskedEncoder):
         self,
         architecture: Architecture,  # variant and sizes; `num_classes` does not matter
     ):
-        check_kind(architecture, "autoencoder")
+        check_model(architecture, "autoencoder")
         super().__init__(architecture)
         a = architecture
         build = a.layer if VARIANTS[a.variant].skip else lambda: MirroredLayer(a)

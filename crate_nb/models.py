@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'ChannelScale', 'Layer', 'layer_flops', 'layer_paths',
-           'check_sizes', 'Architecture', 'check_kind', 'check_images', 'patchify', 'LayerTokens', 'Tokeniser',
+           'check_sizes', 'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'Tokeniser',
            'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier',
            'model_flops', 'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_model',
            'official_heads', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large', 'count_parameters',
@@ -274,7 +274,7 @@ class Architecture:
         return Layer(VARIANTS[self.variant], **sizes)
 
 # %% ../nbs/06_models.ipynb #6b0d0020
-def check_kind(
+def check_model(
     architecture: Architecture,  # what a model is to be built from
     kind: str,  # the row of `MODELS` that builds it
 ):
@@ -492,7 +492,7 @@ class Classifier(LayeredClassifier):
         architecture: Architecture,  # variant and sizes
     ):
         super().__init__()
-        check_kind(architecture, "classifier")
+        check_model(architecture, "classifier")
         a = self.architecture = architecture
         self.tokeniser = Tokeniser(a)
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
@@ -523,7 +523,7 @@ def model_flops(
     batch: int = 1,  # images
 ) -> int:  # of the whole batch
     "Floating-point operations of the products in a forward pass to the logits."
-    check_kind(model.architecture, "classifier")
+    check_model(model.architecture, "classifier")
     n, last = model.architecture.patches + 1, model.layers[-1]
     head = 2 * batch * model.head.get_parameter("1.weight").numel()
     inner = sum(layer_flops(layer, n, batch) for layer in model.layers[:-1])
@@ -534,7 +534,7 @@ def model_paths(
     model: Classifier,  # of any variant
 ) -> Tensor:  # (classes,) float64
     "The squared-weight paths from all values of a patch to each logit (Jiang et al., eq. 44)."
-    check_kind(model.architecture, "classifier")
+    check_model(model.architecture, "classifier")
     v = model.tokeniser.paths()
     for layer in model.layers:
         v = layer_paths(layer, v)
@@ -674,7 +674,7 @@ def predict_parameters(
 ) -> int:  # as `count_parameters` gives it
     "The number of trainable parameters of a classifier, from the architecture alone."
     a = Architecture(**sizes)
-    check_kind(a, "classifier")
+    check_model(a, "classifier")
     with torch.device("meta"):  # shapes without memory and without random draws
         layer, tokeniser = count_parameters(a.layer()), count_parameters(Tokeniser(a))
     head = 2 * a.dim + (a.dim + 1) * a.num_classes

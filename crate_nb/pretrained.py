@@ -84,7 +84,9 @@ class About:
         self,
         x: Tensor,  # uint8 (B, C, H, W), on any device
     ) -> Tensor:  # float32, same shape
-        "Pixels as the model reads them."
+        "Pixels as the model reads them; a `UserError` unless they are of uint8."
+        if x.dtype != torch.uint8:
+            raise UserError(f"pixels of {x.dtype}; give uint8, 0 to 255, as an image file has them")
         mean, std = (torch.tensor(t, device=x.device).view(-1, 1, 1) for t in (self.mean, self.std))
         return (x.float() / 255 - mean) / std
 
@@ -163,7 +165,7 @@ def _settings(record: Record) -> str:
         fields = {k: v for k, v in fields.items() if not k.startswith("srr_")}
     made, start = record.provenance, record.provenance.get("init")
     facts = dict(
-        trained=f"{record.final['epochs']} epochs, {record.final['steps']} steps",
+        trained=f"epochs: {record.final['epochs']}, steps: {record.final['steps']}",
         start=f"{start['file']} ({start['digest']})" if start else "drawn from the seed",
         images=f"{record.config.dataset}, digest {made['data_digest']}",
         machine=f"{made['device']}, {made['seconds']:.0f} s, products in {made['dtype']}",
@@ -207,7 +209,7 @@ tags:
 
 - **It reads** images of {size} x {size} pixels with {channels}.
 - {purpose}
-- **It is** the variant `{variant}`: {depth} layers of width {dim} with {heads} heads, patches of
+- **It is** the variant `{variant}`: {layers} of width {dim} with {heads} heads, patches of
   {patch} x {patch} pixels, {parameters:,} parameters. Its run is `{record}`.
 
 ## How good it is
@@ -314,7 +316,8 @@ def model_card(
         size=a.image_size,
         patch=a.patch_size,
         channels={1: "one channel (grey)", 3: "three channels (RGB)"}[a.channels],
-        **{k: getattr(a, k) for k in ("depth", "dim", "heads")},
+        layers=f"{a.depth} layer{'s' * (a.depth > 1)}",
+        **{k: getattr(a, k) for k in ("dim", "heads")},
         parameters=record.final["parameters"],
         precision=_HALF if half else "",
         scores=_scores(record),
@@ -342,6 +345,16 @@ def _check_free(folder: Path, record: str):
     if folder.is_dir() and any(folder.iterdir()) and not _is_export_of(folder, record):
         raise UserError(
             f"{folder} holds something else than an export of run {record}; name a new folder"
+        )
+
+
+def _check_unedited(folder: Path, card: str):
+    "The card of an earlier export is the one that would be written."
+    path = folder / "README.md"
+    if path.is_file() and path.read_text(errors="replace") != card:
+        raise UserError(
+            f"{path} is not the card that would be written: it was edited, says other classes, or "
+            "is of another version; name a new folder, or replace it by force"
         )
 
 
@@ -380,10 +393,12 @@ def export(
     place: Place | str | None = None,  # where it was trained, or its scale
     classes: Sequence[str] | None = None,  # names; None: those of a known data set, or numbers
     half: bool = False,  # round to half precision: a file of half the size
+    force: bool = False,  # replace an earlier export of the run, even if its text was edited
 ) -> Path:  # the folder
     """Write `model.safetensors`, `config.json` and `README.md`.
 
-    A `UserError` if the weights are absent or the folder holds something else; nothing is written.
+    A `UserError` if the weights are absent, or the folder holds something else or was edited;
+    nothing is written.
     """
     folder = as_path(folder).resolve()
     _check_free(folder, check_record(record).id)
@@ -395,10 +410,13 @@ def export(
     told = dict(crate_nb=__version__, weights_digest=weights_digest(model.state_dict()))
     told["trained_digest"] = trained_digest
     told |= about.as_dict() | dict(architecture=asdict(about.architecture))
+    card = model_card(record, about, half)
+    if not force:
+        _check_unedited(folder, card)
     files: dict[str, bytes | str] = {
         "model.safetensors": pack_weights(model, half, **about.as_dict()),
         "config.json": json.dumps(told, indent=1, ensure_ascii=False) + "\n",
-        "README.md": model_card(record, about, half),
+        "README.md": card,
     }
     _write_folder(folder, files)
     return folder
@@ -476,6 +494,8 @@ def from_pretrained(
 ) -> LayeredModel:  # in evaluation mode, on the CPU, with an `About` as its `about`
     "An exported model; a `UserError` if the file is damaged or no export."
     path = as_path(path)
+    if not path.exists():
+        raise UserError(f"{path} does not exist; give a folder that crate-nb export has written")
     weights = read_weights(path)
     _check_config(path, weights)
     about = _about_of(weights)
@@ -497,10 +517,7 @@ def image_files(
 ) -> list[Path]:  # those of a folder sorted, by their endings
     "The image files that are meant; a `UserError` if a path is absent or a folder has none."
     files = []
-    for given in paths:
-        if not isinstance(given, (str, Path)):
-            raise UserError(f"{given!r} is no path; give each by itself: predict(model, *paths)")
-        path = Path(given)
+    for path in map(as_path, paths):
         if not path.exists():
             raise UserError(f"{path} does not exist; give image files or folders of them")
         if not path.is_dir():
@@ -543,7 +560,7 @@ def _about_model(model: nn.Module) -> About:
 @torch.no_grad()
 def predict(
     model: nn.Module,  # of `from_pretrained` or `from_record`, on any device
-    *images: str | Path,  # image files, or folders of them
+    *images: str | Path | Sequence[str | Path],  # image files, folders of them, or lists of both
     top: int = 1,  # classes a file, the most probable first; at most all
     batch_size: int = 64,  # files that are read at once
 ) -> pd.DataFrame:  # columns file, class, probability; `top` rows a file
@@ -551,7 +568,8 @@ def predict(
     about, rows = _about_model(model), []
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top {top}; allowed: 1 to {len(about.classes)}, the number of classes")
-    files, device = image_files(images), next(model.parameters()).device
+    paths = (p for one in images for p in ([one] if isinstance(one, (str, Path)) else one))
+    files, device = image_files(paths), next(model.parameters()).device
     model.eval()
     for at in range(0, len(files), batch_size):
         some = files[at : at + batch_size]

@@ -59,7 +59,7 @@ def hooked(
 # %% ../nbs/11_probe.ipynb #9b0a000c
 def _matches(name: str, pattern: object) -> bool:
     "Whether a module's name fits a pattern, part by part; a module fits no name."
-    if not isinstance(pattern, str):
+    if not isinstance(pattern, str) or not name:  # the model itself has the empty name
         return False
     parts, wanted = name.split("."), pattern.split(".")
     return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))

@@ -17,7 +17,7 @@ from .core import UserError
 from .sparsify import MLP
 from .checkpoints import build_fitting, from_official
 from .models import VARIANTS, Architecture, ChannelScale, Layer
-from .models import LayeredClassifier, check_kind, init_linear, official_heads
+from .models import LayeredClassifier, check_model, init_linear
 
 # %% ../nbs/07_tost.ipynb #7a050006
 STEM_STAGES: dict[int, int] = {8: 3, 16: 4}  # side of a patch in pixels -> convolutions
@@ -130,7 +130,7 @@ class TostVision(LayeredClassifier):
         architecture: Architecture,  # of the variant `tost-vision`; patches of 8 or 16 pixels
     ):
         super().__init__()
-        check_kind(architecture, "tost-vision")
+        check_model(architecture, "tost-vision")
         a = self.architecture = architecture
         scale = 1e-5 if a.depth >= 24 else 1.0
         row = replace(VARIANTS[a.variant], scale=scale)
@@ -180,6 +180,9 @@ def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size:
                 f"an incomplete checkpoint of ToST's vision code: no tensor for {name!r}"
             )
     classes, dim = state["head.1.weight"].shape
+    own = len(state["layers.0.compress.temp"])  # one temperature for each head
+    if heads not in (None, own):
+        raise UserError(f"the checkpoint has {own} heads, not {heads}; leave heads out")
     stages = len({k.split(".")[1] for k in state if k.startswith("stem.")})
     return Architecture(
         variant="tost-vision",
@@ -189,14 +192,14 @@ def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size:
         num_classes=classes,
         dim=dim,
         depth=len({k.split(".")[1] for k in state if k.startswith("layers.")}),
-        heads=official_heads("tost-vision", dim) if heads is None else heads,
+        heads=own,
         **kw,
     )
 
 # %% ../nbs/07_tost.ipynb #7a050016
 def load_tost(
     state: Mapping[str, Tensor],  # of ToST's vision code
-    heads: int | None = None,  # K, which no shape tells; None: that of the published size
+    heads: int | None = None,  # K, as the checkpoint tells it; another number is refused
     channels: int = 3,  # of the images; the first convolution tells, too, and must agree
     image_size: int = 224,  # side of the images in pixels, which no tensor tells
     **kw,  # `dropout` as for `Architecture`

@@ -280,8 +280,15 @@ def check_start(
             f"the weights in {weights.file} are for images of {there['channels']} channels, "
             f"these have {here['channels']}; use images of {there['channels']}"
         )
+    made = VARIANTS[there["variant"]]
+    if "autoencoder" == made.model != VARIANTS[here["variant"]].model:
+        raise UserError(
+            f"the weights in {weights.file} are of a masked autoencoder, and {here['variant']} "
+            f"is none; start a run of {there['variant']}, or read its features by encode(x)"
+        )
     told = ", ".join(f"{k} {there[k]} and not {here[k]}" for k in differ)
-    same = " ".join(f"{k}={there[k]}" for k in differ)
+    own = {"lam"} if made.lam is not None else set()  # the variant sets it
+    same = " ".join(f"{k}={there[k]}" for k in differ if k not in own)
     raise UserError(
         f"the weights in {weights.file} are of another model ({told}); use its sizes (--set {same})"
     )
