@@ -89,7 +89,7 @@ def resize(
     size: int,  # of the result, pixels a side
 ) -> Tensor:  # uint8 (B, C, H, W) -> (B, C, size, size)
     "Resize whole images; images that already have the size are returned as they are."
-    if x.ndim != 4 or not isinstance(size, int):
+    if x.ndim != 4 or not hasattr(size, "__index__") or size < 1:
         raise UserError(
             f"images of shape {tuple(x.shape)} and size {size!r}; "
             "give a batch (B, C, H, W) and a whole number of pixels"

@@ -196,7 +196,7 @@ def unwrap(
             "give what torch.load(path, map_location='cpu', weights_only=True) returns"
         )
     plain = {str(k).removeprefix("module.").removeprefix("_orig_mod."): v for k, v in state.items()}
-    for key, tensor in plain.items():
+    for key, tensor in sorted(plain.items(), key=lambda item: not isinstance(item[1], Mapping)):
         _check_weight(key, tensor)
     return plain
 
@@ -204,8 +204,8 @@ def unwrap(
 def _check_weight(key: str, tensor: object):
     if isinstance(tensor, Mapping):
         raise UserError(
-            f"{key!r} of the checkpoint is no tensor but a dict; if the weights are in it, "
-            f"give state[{key!r}]"
+            f"{key!r} of the checkpoint is no tensor but a dict; "
+            "if the weights are in it, give that dict itself"
         )
     if not isinstance(tensor, Tensor):
         kind = type(tensor).__name__

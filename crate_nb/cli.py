@@ -1035,7 +1035,7 @@ def measure_command(id, scale, dataset, device, init, settings):
 def export_command(id, folder, scale, classes, half, force):
     """The trained model of the record ID, as FOLDER.
 
-    FOLDER is new, empty or an earlier export of the run, and gets weights, configuration and a
+    FOLDER is new, empty or the same export, unedited, and gets weights, configuration and a
     model card. crate-nb predict and crate-nb train --init take it.
     """
     from crate_nb.pretrained import export

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd, torch, torch.nn as nn
 from torch import Tensor
 from . import __version__
-from .core import UserError, as_path, parse_json, read_file, write_atomic
+from .core import UserError, as_path, check_kind, parse_json, read_file, write_atomic
 from .checkpoints import load_weights
 from .models import Architecture, LayeredModel, VARIANTS, make_model
 from .weights import TrainedWeights, pack_weights, read_weights
@@ -85,6 +85,7 @@ class About:
         x: Tensor,  # uint8 (B, C, H, W), on any device
     ) -> Tensor:  # float32, same shape
         "Pixels as the model reads them; a `UserError` unless they are of uint8."
+        check_kind(x, Tensor, "torch.from_numpy makes one of an array")
         if x.dtype != torch.uint8:
             raise UserError(f"pixels of {x.dtype}; give uint8, 0 to 255, as an image file has them")
         mean, std = (torch.tensor(t, device=x.device).view(-1, 1, 1) for t in (self.mean, self.std))
@@ -179,13 +180,17 @@ _SCORES = {  # quantity of a record -> its column of the card, with digits
     "accuracy": ("accuracy (%)", ".2f"),
     "loss": ("cross-entropy (nats)", ".4f"),
 }
-_MASKED_SCORES = {"loss": ("mean squared error of the hidden pixels, standardised", ".4f")}
+_MASKED_SCORES = {  # by `norm_pix`
+    False: {"loss": ("mean squared error of the hidden pixels, standardised", ".4f")},
+    True: {"loss": ("mean squared error of the hidden pixels, standardised by patch", ".4f")},
+}
 
 
 def _scores(record: Record) -> str:
     "What was measured on training and test images."
-    columns = _SCORES if _classifies(record.config.variant) else _MASKED_SCORES
-    counts = dict(training=record.config.train_size, test=tested_images(record))
+    config = record.config
+    columns = _SCORES if _classifies(config.variant) else _MASKED_SCORES[config.norm_pix]
+    counts = dict(training=config.train_size, test=tested_images(record))
     lines = ["| images | " + " | ".join(name for name, _ in columns.values()) + " |"]
     lines.append("|---" * (1 + len(columns)) + "|")
     for part, count in counts.items():
@@ -266,14 +271,17 @@ _AUTOENCODER = dict(  # what the card of a masked autoencoder says
     pipeline="image-feature-extraction",
     topic="masked-autoencoder",
     kind="A masked autoencoder",
-    purpose="**It predicts** the pixels of patches that are hidden; three quarters of them were.",
+    purpose="**It predicts** the pixels of patches that are hidden; in training {ratio:.0%} were.",
     loading="""```python
 import torch
+from crate_nb.masked import draw_masks
 from crate_nb.pretrained import from_pretrained, image_files, read_pictures
 
 model = from_pretrained("FOLDER")  # this folder
 x = read_pictures(image_files(["IMAGES"]), model.about)  # files or folders
-filled = model.reconstruct(x, torch.Generator().manual_seed(0))  # hidden patches as predicted
+g = torch.Generator().manual_seed(0)
+mask = draw_masks(len(x), model.architecture.patches, g, ratio={ratio})
+filled = model.reconstruct(x, mask, norm_pix={norm_pix})  # hidden patches as predicted
 features = model.encode(x)[:, 0]  # the class token of the encoder
 ```""",
     limits="- It was trained without labels and names no classes; a head is for its user to train.",
@@ -301,6 +309,7 @@ def model_card(
     "The README of an exported model, all of it from the record."
     a = about.architecture
     names = dict(count=len(about.classes), classes=", ".join(about.classes))
+    names |= dict(ratio=record.config.mask_ratio, norm_pix=record.config.norm_pix)
     task = _CLASSIFIER if _classifies(a.variant) else _AUTOENCODER
     parts = {key: text.format(**names) for key, text in task.items()}
     family, kin = _FAMILIES[VARIANTS[a.variant].compress == "attention"]
@@ -348,14 +357,14 @@ def _check_free(folder: Path, record: str):
         )
 
 
-def _check_unedited(folder: Path, card: str):
-    "The card of an earlier export is the one that would be written."
-    path = folder / "README.md"
-    if path.is_file() and path.read_text(errors="replace") != card:
-        raise UserError(
-            f"{path} is not the card that would be written: it was edited, says other classes, or "
-            "is of another version; name a new folder, or replace it by force"
-        )
+def _check_unedited(folder: Path, files: Mapping[str, bytes | str]):
+    "The texts of an earlier export are those that would be written."
+    for path in (folder / name for name in ("README.md", "config.json")):
+        if path.is_file() and path.read_text(errors="replace") != files[path.name]:
+            raise UserError(
+                f"{path} is not what would be written: it was edited, or is an export of other "
+                "classes, precision, training or version; name a new folder, or replace it by force"
+            )
 
 
 def _remove_leftovers(parent: Path, prefix: str):
@@ -389,7 +398,7 @@ def _write_folder(folder: Path, files: dict[str, bytes | str]):
 # %% ../nbs/29_pretrained.ipynb #b2d00017
 def export(
     record: Record,  # of a run that was trained on this machine
-    folder: str | Path,  # to be made; empty or an earlier export of the same run will do
+    folder: str | Path,  # to be made; empty or the same export, unedited, will do
     place: Place | str | None = None,  # where it was trained, or its scale
     classes: Sequence[str] | None = None,  # names; None: those of a known data set, or numbers
     half: bool = False,  # round to half precision: a file of half the size
@@ -410,14 +419,13 @@ def export(
     told = dict(crate_nb=__version__, weights_digest=weights_digest(model.state_dict()))
     told["trained_digest"] = trained_digest
     told |= about.as_dict() | dict(architecture=asdict(about.architecture))
-    card = model_card(record, about, half)
-    if not force:
-        _check_unedited(folder, card)
     files: dict[str, bytes | str] = {
         "model.safetensors": pack_weights(model, half, **about.as_dict()),
         "config.json": json.dumps(told, indent=1, ensure_ascii=False) + "\n",
-        "README.md": card,
+        "README.md": model_card(record, about, half),
     }
+    if not force:
+        _check_unedited(folder, files)
     _write_folder(folder, files)
     return folder
 
@@ -568,7 +576,9 @@ def predict(
     about, rows = _about_model(model), []
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top {top}; allowed: 1 to {len(about.classes)}, the number of classes")
-    paths = (p for one in images for p in ([one] if isinstance(one, (str, Path)) else one))
+    paths: list[Any] = []
+    for one in images:
+        paths += one if isinstance(one, (list, tuple)) else [one]
     files, device = image_files(paths), next(model.parameters()).device
     model.eval()
     for at in range(0, len(files), batch_size):
