@@ -143,7 +143,9 @@ _NO_SETTINGS = {  # they change no weights, or are told elsewhere
 }
 
 
-def tested_images(record: Record) -> int | None:  # None if the record does not tell
+def tested_images(
+    record: Record,  # of any run
+) -> int | None:  # None if the record does not tell
     "How many test images the figures of a record rest on."
     text, accuracy = record.final.get("test_hits"), record.final.get("test_accuracy")
     if not text or not accuracy:
