@@ -196,17 +196,18 @@ def unwrap(
             "give what torch.load(path, map_location='cpu', weights_only=True) returns"
         )
     plain = {str(k).removeprefix("module.").removeprefix("_orig_mod."): v for k, v in state.items()}
-    for key, tensor in sorted(plain.items(), key=lambda item: not isinstance(item[1], Mapping)):
+    nested = [key for key, value in plain.items() if isinstance(value, Mapping)]
+    if nested:
+        raise UserError(
+            f"{nested[0]!r} of the checkpoint is no tensor but a dict; "
+            "if the weights are in it, give that dict itself"
+        )
+    for key, tensor in plain.items():
         _check_weight(key, tensor)
     return plain
 
 
 def _check_weight(key: str, tensor: object):
-    if isinstance(tensor, Mapping):
-        raise UserError(
-            f"{key!r} of the checkpoint is no tensor but a dict; "
-            "if the weights are in it, give that dict itself"
-        )
     if not isinstance(tensor, Tensor):
         kind = type(tensor).__name__
     elif tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
