@@ -140,7 +140,7 @@ class Check:
     paper: float | None = None  # the same quantity from the printed tables
     threshold: float = 0.0  # in the claim's unit; below 0 it is a margin
     noise: float = 0.0  # variance that more seeds do not lower: that of the test images
-    bounded: bool = False  # whether `noise` is an upper bound, as some record lacks `test_hits`
+    bounded: bool = False  # whether `noise` is an upper bound, for lack of `test_hits`
     below: bool = False  # whether the claim says below `threshold`
 
     def _error(self) -> tuple[float, float]:
@@ -284,19 +284,14 @@ def accuracy_table(
 def hit_table(
     records: Iterable[Record],  # of one experiment
     cell: tuple[str, str],  # (variant, training), the latter as `training_name` says it
-    seeds: Iterable[int],  # of which a record is among `records`
     images: int,  # test images
-) -> np.ndarray | None:  # (seeds, images) of bool; None if some record does not hold its hits
+) -> dict[int, np.ndarray]:  # seed -> (images,) of bool, of the seeds whose record holds its hits
     "Which test images the runs of one variant and training classify rightly."
-    packed: dict[int, str | None] = {
-        r.config.seed: r.final.get("test_hits")
+    return {
+        r.config.seed: unpack_hits(str(r.final["test_hits"]), images)
         for r in records
-        if (r.config.variant, training_name(r.config)) == cell
+        if (r.config.variant, training_name(r.config)) == cell and r.final.get("test_hits")
     }
-    wanted = _all_there(packed.get(seed) for seed in seeds)
-    if wanted is None:
-        return None
-    return np.stack([unpack_hits(text, images) for text in wanted])
 
 # %% ../nbs/25_claims.ipynb #c1a10010
 def probe_table(
@@ -969,13 +964,21 @@ _TABLE_5_CLAIMS = [
 ]
 
 # %% ../nbs/25_claims.ipynb #c1a10033
+def _by_chance(sums: np.ndarray) -> float:
+    "The variance over images that two or more seeds (rows) do not share, of a mean over seeds."
+    residuals = sums - sums.mean(0) - sums.mean(1, keepdims=True) + sums.mean()
+    seeds, images = sums.shape
+    return float((residuals**2).sum()) / ((seeds - 1) * (images - 1)) / seeds
+
+
 def hit_noise(
-    hits: Sequence[np.ndarray],  # of each model, (seeds, images): what it classifies rightly
+    hits: Sequence[np.ndarray],  # each model's (seeds, images), two or more seeds: what is right
     weights: Iterable[float],  # of the models in the quantity
 ) -> float:  # points squared
-    "The variance, over draws of the test images, of a weighted sum of mean accuracies over seeds."
-    per_image = sum(w * h.mean(0) for w, h in zip(weights, hits))
-    return float(100**2 * per_image.var(ddof=1) / len(per_image))
+    "The variance, over draws of the test images, of a weighted sum of mean accuracies."
+    sums = np.asarray(sum(100 * w * h for w, h in zip(weights, hits)))  # (seeds, images), in points
+    shared = sums.mean(0).var(ddof=1) - _by_chance(sums)
+    return max(0.0, float(shared)) / sums.shape[1]
 
 # %% ../nbs/25_claims.ipynb #c1a10035
 def test_noise(
@@ -1001,10 +1004,12 @@ def _printed_sum(weights: _Weights, dataset: str) -> float | None:
 def _noise_of(
     records: Sequence[Record], images: int, weights: _Weights, rows: pd.DataFrame
 ) -> tuple[float, bool]:  # `noise` and `bounded` of a `Check`
-    "The noise of the test images, or its bound where some record does not hold its hits."
-    hits = _all_there(hit_table(records, cell, rows.index, images) for cell in weights)
-    if hits is None:
+    "The noise of the test images, or its bound where fewer than two seeds hold their hits."
+    tables = [hit_table(records, cell, images) for cell in weights]
+    seeds = [seed for seed in rows.index if all(seed in table for table in tables)]
+    if len(seeds) < 2:
         return test_noise(rows.mean(), weights.values(), images), True
+    hits = [np.stack([table[seed] for seed in seeds]) for table in tables]
     return hit_noise(hits, weights.values()), False
 
 
@@ -2160,7 +2165,7 @@ def _settled_by_seeds(claim: Claim, checks: Sequence[Check], evidence: Evidence)
     if any(c.bounded for c in checks):
         return (
             f"no number of seeds: the bound on the noise of {images} decides; "
-            "train these seeds again so that `test_hits` is recorded"
+            "train two seeds of each model again so that `test_hits` is recorded"
         )
     if any(c.noise for c in checks):
         return f"no number of seeds: the noise of {images} is as large; more test images"

@@ -132,6 +132,7 @@ _SIZE_CHECKS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+@cache  # each of thousands of configurations asks, and reading signatures is slow
 def _takes(half: Callable, option: str) -> bool:
     "Whether a half, or a class that it inherits from, names an option of its own."
     made = getattr(half, "func", half)  # of a partial
