@@ -17,7 +17,7 @@ test: .venv/dev ## all notebooks as tests, the slowest named at the end (FAST=1:
 ifdef FAST
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/test.py --changed
 else
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nbdev_test --timing
+	OMP_NUM_THREADS=1 PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nbdev_test --timing # a notebook a core
 endif
 
 soak: .venv/dev ## faults by the thousand, about an hour; counts go to data/soak

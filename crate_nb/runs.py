@@ -504,7 +504,7 @@ _DROPOUTS = dict(dropout=(0.0, 0.1), variant=FOUR)  # the last two axes of each 
 
 CORRELATION: dict[str, Grid] = {  # scale -> the grid of the correlation study
     "smoke": Grid(
-        base=_STUDY | dict(epochs=80, train_size=32, batch_size=8, stop_loss=0.3),
+        base=_STUDY | dict(depth=3, epochs=80, train_size=32, batch_size=8, stop_loss=0.3),
         axes=dict(dim=(24, 32), **_DROPOUTS),
     ),
     "quick": Grid(
@@ -542,7 +542,7 @@ def _of_relatives(grid: Grid) -> Grid:
 
 RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study of relatives
     "smoke": Grid(
-        base=_STUDY | dict(epochs=120, train_size=32, lr=1e-3, stop_loss=0.3),
+        base=_STUDY | dict(depth=3, epochs=120, train_size=32, lr=1e-3, stop_loss=0.3),
         axes=dict(dim=(24,), batch_size=(4, 8), variant=_RELATIVES),
     ),
     "quick": Grid(
