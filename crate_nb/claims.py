@@ -16,7 +16,7 @@ import itertools, math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 import numpy as np, pandas as pd
 from scipy import stats
 from .core import UserError, check_choice, generator, project_root
@@ -140,7 +140,7 @@ class Check:
     paper: float | None = None  # the same quantity from the printed tables
     threshold: float = 0.0  # in the claim's unit; below 0 it is a margin
     noise: float = 0.0  # variance that more seeds do not lower: that of the test images
-    bounded: bool = False  # whether `noise` is an upper bound, for lack of `test_hits`
+    noise_from: Literal["", "image by image", "bound"] = ""  # how it was found; bound: from above
     below: bool = False  # whether the claim says below `threshold`
 
     def _error(self) -> tuple[float, float]:
@@ -975,8 +975,12 @@ def hit_noise(
     hits: Sequence[np.ndarray],  # each model's (seeds, images), two or more seeds: what is right
     weights: Iterable[float],  # of the models in the quantity
 ) -> float:  # points squared
-    "The variance, over draws of the test images, of a weighted sum of mean accuracies."
+    "The variance, over draws of the test images, of a weighted sum; a `UserError` for one seed."
     sums = np.asarray(sum(100 * w * h for w, h in zip(weights, hits)))  # (seeds, images), in points
+    if len(sums) < 2:
+        raise UserError(
+            "the hits of one seed tell nothing about chance; give those of at least two"
+        )
     shared = sums.mean(0).var(ddof=1) - _by_chance(sums)
     return max(0.0, float(shared)) / sums.shape[1]
 
@@ -1003,14 +1007,14 @@ def _printed_sum(weights: _Weights, dataset: str) -> float | None:
 
 def _noise_of(
     records: Sequence[Record], images: int, weights: _Weights, rows: pd.DataFrame
-) -> tuple[float, bool]:  # `noise` and `bounded` of a `Check`
+) -> tuple[float, Literal["image by image", "bound"]]:  # `noise` and `noise_from` of a `Check`
     "The noise of the test images, or its bound where fewer than two seeds hold their hits."
     tables = [hit_table(records, cell, images) for cell in weights]
     seeds = [seed for seed in rows.index if all(seed in table for table in tables)]
     if len(seeds) < 2:
-        return test_noise(rows.mean(), weights.values(), images), True
+        return test_noise(rows.mean(), weights.values(), images), "bound"
     hits = [np.stack([table[seed] for seed in seeds]) for table in tables]
-    return hit_noise(hits, weights.values()), False
+    return hit_noise(hits, weights.values()), "image by image"
 
 
 def accuracy_check(
@@ -1031,8 +1035,8 @@ def accuracy_check(
     values = rows.mul(list(weights.values())).sum(axis=1)
     if paper is None:
         paper = _printed_sum(weights, records[0].config.dataset)
-    noise, bounded = _noise_of(records, images, weights, rows)
-    return Check(label, tuple(values), paper, threshold, noise, bounded)
+    noise = _noise_of(records, images, weights, rows)
+    return Check(label, tuple(values), paper, threshold, *noise)
 
 # %% ../nbs/25_claims.ipynb #c1a10038
 _AccuracyCheck = Callable[[Sequence[Record], int], Check | None]  # (records, test images) -> check
@@ -1258,7 +1262,8 @@ def _of_masked(
             return Found([None])
         values = tuple(number(crate, vit) for crate, vit in both)
         spread = noise(both, evidence.test_images)
-        check = Check(label, values, None, threshold, spread, bounded=spread > 0, below=below)
+        source: Literal["", "bound"] = "bound" if spread else ""
+        check = Check(label, values, None, threshold, spread, source, below)
         return Found([check], _ids(r for pair in both for r in pair))
 
     return statistic
@@ -2162,7 +2167,7 @@ def _settled_by_seeds(claim: Claim, checks: Sequence[Check], evidence: Evidence)
     if math.isfinite(seeds):
         return _seeds_in_words(seeds, claim, evidence)
     images = f"{evidence.test_images:,} test images"
-    if any(c.bounded for c in checks):
+    if any(c.noise_from == "bound" for c in checks):
         return (
             f"no number of seeds: the bound on the noise of {images} decides; "
             "train two seeds of each model again so that `test_hits` is recorded"
@@ -2190,13 +2195,6 @@ ROW = (  # columns of `assess`
 ).split()
 
 
-def _noise_in_words(check: AnyCheck) -> str:
-    "How the noise of the test images was found: image by image, as a bound, or not at all."
-    if isinstance(check, Resampled) or not check.noise:
-        return ""
-    return "bound" if check.bounded else "image by image"
-
-
 def _row(claim: Claim, setting: str, eps: float, check: AnyCheck, found: Interval) -> dict:
     return dict(
         id=claim.id,
@@ -2214,7 +2212,7 @@ def _row(claim: Claim, setting: str, eps: float, check: AnyCheck, found: Interva
         threshold=check.threshold,
         unit=claim.unit,
         paper=check.paper,
-        noise=_noise_in_words(check),
+        noise="" if isinstance(check, Resampled) else check.noise_from,
     )
 
 

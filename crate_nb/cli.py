@@ -145,12 +145,21 @@ MORE_DATA = {  # scale -> data sets that Table 2 has, too; used where their arch
 }
 
 # %% ../nbs/32_cli.ipynb #6c90fa69
+_NEEDS = {"init": "fig2"}  # notebook -> the experiment whose runs it draws; else that of its name
+
+
+def _experiments(keys: Sequence[str]) -> list[str]:
+    "The experiments whose runs notebooks draw, each once."
+    from crate_nb.runs import EXPERIMENTS
+
+    return [k for k in dict.fromkeys(_NEEDS.get(key, key) for key in keys) if k in EXPERIMENTS]
+
+
 def _queue(keys: Sequence[str], p: PaperParameters) -> list[tuple[list[RunConfig], bool]]:
     "The runs that notebooks need, in the order of `sweeps.queue`, and whether they are measured."
-    from crate_nb.runs import EXPERIMENTS
     from crate_nb.sweeps import queue
 
-    return queue([k for k in keys if k in EXPERIMENTS], p.scale, p.dataset, p.seeds)
+    return queue(_experiments(keys), p.scale, p.dataset, p.seeds)
 
 
 def _recorded(keys: Sequence[str], p: PaperParameters) -> list[tuple[RunConfig, bool]]:
@@ -279,7 +288,6 @@ def _train_and_draw(
 
     The pages that show records alone are written beside the last drawing.
     """
-    from crate_nb.runs import EXPERIMENTS
     from crate_nb.sweeps import records_of
 
     left = list(keys)
@@ -293,7 +301,7 @@ def _train_and_draw(
     if force or not all(is_done for _, is_done in _recorded(keys, p)):
         early = [key for key in keys if key not in _LAST]
         # A run that is trained again must not be drawn as it was before.
-        draw([key for key in early if not force or key not in EXPERIMENTS])
+        draw([key for key in early if not force or not _experiments([key])])
         for runs, measured in _queue(keys, p):
             if not place.is_late:
                 records_of(runs, measured, place, force)
@@ -321,6 +329,7 @@ def reproduce(
 
     Runs are trained in the order of `sweeps.queue`. A `UserError` if a run or a notebook fails.
     """
+    import crate_nb.notebooks  # noqa: F401  so that the fork server imports what kernels need, too
     from crate_nb.data import ARCHIVES, find_archive
     from crate_nb.figures import PaperParameters
     from crate_nb.report import write_report

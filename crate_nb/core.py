@@ -4,8 +4,8 @@
 
 # %% ../nbs/00_core.ipynb #b21dc5b4
 from __future__ import annotations
-import fcntl, glob, hashlib, importlib, io, json, math, os, re, reprlib, statistics, subprocess, sys
-import tempfile, time
+import fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib, statistics
+import subprocess, sys, tempfile, time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
@@ -20,12 +20,13 @@ from tqdm import tqdm
 
 if TYPE_CHECKING:  # for annotations alone
     import torch
+    from multiprocessing.context import ForkServerContext
 
 # %% auto #0
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed',
            'unsealed', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
-           'core_count', 'git_commit', 'progress_bar', 'side_by_side', 'product_rate']
+           'core_count', 'warm_processes', 'git_commit', 'progress_bar', 'side_by_side', 'product_rate']
 
 # %% ../nbs/00_core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -438,6 +439,23 @@ def core_count() -> int:  # at least 1
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+# %% ../nbs/00_core.ipynb #f04c0002
+_preloaded: set[str] = set()
+
+
+def warm_processes(
+    *modules: str,  # what the processes will import
+) -> ForkServerContext:  # as `multiprocessing.get_context` gives it
+    """The context whose processes are forks of one server, which has imported `modules`.
+
+    The server starts with the first process. It keeps the environment variables of that time, and
+    modules that are named later are imported by each process itself.
+    """
+    context = multiprocessing.get_context("forkserver")
+    _preloaded.update(modules)
+    context.set_forkserver_preload(sorted(_preloaded))
+    return context
 
 # %% ../nbs/00_core.ipynb #86e5bc90
 def _git(*args: str) -> subprocess.CompletedProcess:

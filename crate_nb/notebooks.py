@@ -6,21 +6,19 @@
 __all__ = ['WarmKernels', 'run_notebook']
 
 # %% ../nbs/31_notebooks.ipynb #a9fb0003
-import json, multiprocessing, os, tempfile, uuid
+import json, os, tempfile, uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 from threadpoolctl import threadpool_limits
-from .core import UserError, home, write_atomic
+from .core import UserError, home, warm_processes, write_atomic
 from .figures import RESULTS, stamp
 
 # %% ../nbs/31_notebooks.ipynb #a9fb0006
-_SERVER = multiprocessing.get_context("forkserver")
-# what nearly every notebook imports
-_SERVER.set_forkserver_preload(
-    ["crate_nb.report", "ipykernel.kernelapp", "matplotlib_inline.backend_inline", "scipy.stats"]
+_WARM = warm_processes(  # with what nearly every notebook imports
+    "crate_nb.report", "ipykernel.kernelapp", "matplotlib_inline.backend_inline", "scipy.stats"
 )
 
 
@@ -42,7 +40,7 @@ class _Forked:
     stdin = stdout = stderr = None
 
     def __init__(self, *arguments):
-        self.process = _SERVER.Process(target=_become_kernel, args=arguments)
+        self.process = _WARM.Process(target=_become_kernel, args=arguments)
         self.process.start()
         self.pid: int = self.process.pid  # type: ignore[assignment]  # it has started
 

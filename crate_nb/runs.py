@@ -10,6 +10,7 @@ __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Weight', 'PROBE_EPOCHS', 'ORIGIN
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from pathlib import Path
@@ -132,7 +133,6 @@ _SIZE_CHECKS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-@cache  # each of thousands of configurations asks, and reading signatures is slow
 def _takes(half: Callable, option: str) -> bool:
     "Whether a half, or a class that it inherits from, names an option of its own."
     made = getattr(half, "func", half)  # of a partial
@@ -159,11 +159,13 @@ def unused_options(
 
 
 def _check_options(config: "RunConfig"):
+    changed = {name for name, default in _DEFAULTS.items() if getattr(config, name) != default}
+    if not changed:  # reading signatures takes longer than all other checks
+        return
     for name, why in unused_options(config.variant).items():
-        default = RunConfig.model_fields[name].default
-        if getattr(config, name) != default:
+        if name in changed:
             raise UserError(
-                f"{why}, so the run would be that of {name} {default}; leave {name} out"
+                f"{why}, so the run would be that of {name} {_DEFAULTS[name]}; leave {name} out"
             )
 
 
@@ -239,6 +241,10 @@ class RunConfig(Identified):
         _check_layer(self.srr_layer, self.depth)
         _check_probe(self.probe_epochs, self.epochs, self.probe_eps)
         return self
+
+
+# the options that some variants do not have
+_DEFAULTS = {k: RunConfig.model_fields[k].default for k in ("eta", "lam", "mask_ratio", "norm_pix")}
 
 # %% ../nbs/17_runs.ipynb #e902b5dd
 _SMALLER = "at smaller scales as much as the scale can bear"
@@ -586,10 +592,12 @@ def _equal_width(variant: str, dim: int, **sizes: int) -> int:
     wanted = predict_parameters(variant="crate", dim=dim, **sizes)
     widths = range(sizes["heads"], dim + 1, sizes["heads"])
 
-    def excess(width):
-        return abs(predict_parameters(variant=variant, dim=width, **sizes) - wanted)
+    def parameters(width):
+        return predict_parameters(variant=variant, dim=width, **sizes)
 
-    return min(widths, key=excess)
+    above = bisect_left(widths, wanted, key=parameters)  # the first that has as many, or more
+    nearest = widths[max(0, above - 1) : above + 1]
+    return min(nearest, key=lambda width: abs(parameters(width) - wanted))
 
 
 def equal_width(

@@ -8,9 +8,9 @@ __all__ = ['STATES', 'find_grid', 'dataset_label', 'place_of', 'plan', 'queue', 
            'wait_for', 'SlurmOptions', 'check_slurm', 'submit_slurm', 'estimate_seconds', 'duration']
 
 # %% ../nbs/24_sweeps.ipynb #6682ac9e
-import json, logging, math, multiprocessing, os, shutil, signal, subprocess, threading
-import time, traceback, warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json, logging, math, multiprocessing, os, shutil, signal, subprocess, sys
+import threading, time, traceback, warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
 from .core import UserError, check_choice, core_count, generator, home, parse_json
-from .core import pick_device, progress_bar, read_file, reading, write_atomic
+from .core import pick_device, progress_bar, read_file, reading, warm_processes
+from .core import write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, Strict
@@ -221,9 +222,13 @@ def _end_with_parent():
     os._exit(1)
 
 
-def _start_worker(reports: Connection, devices: Connection, names: Sequence[str]):
+def _start_worker(
+    reports: Connection, devices: Connection, names: Sequence[str], env: Mapping[str, str]
+):
     "Runs once in each worker process: no keyboard interrupts, and no life after the parent."
     global _reports, _device
+    os.environ.clear()
+    os.environ.update(env)  # the fork server has that of its start
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reports, _device = reports, names[os.read(devices.fileno(), 1)[0]]
@@ -292,17 +297,31 @@ def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
     return futures
 
 
+def _in_kernel() -> bool:
+    "Whether this process is a Jupyter kernel."
+    app = sys.modules.get("ipykernel.kernelapp")
+    return app is not None and app.IPKernelApp.initialized()
+
+
+def _processes() -> Any:  # as `multiprocessing.get_context` gives it
+    "How workers start: warm, but in a kernel anew, since it would wait for the server at its end."
+    if _in_kernel():
+        return multiprocessing.get_context("spawn")
+    return warm_processes("crate_nb.sweeps")
+
+
 @contextmanager
 def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]]:
     "Worker processes, one per device, and where they report."
-    fresh = multiprocessing.get_context("spawn")
+    processes = _processes()
     names = sorted(set(devices))
     with ExitStack() as pipes:
         reports, reporting, slots, free = map(
-            pipes.enter_context, (*fresh.Pipe(duplex=False), *fresh.Pipe(duplex=False))
+            pipes.enter_context, (*processes.Pipe(duplex=False), *processes.Pipe(duplex=False))
         )
         os.write(free.fileno(), bytes(map(names.index, devices)))  # each worker takes one byte
-        pool = ProcessPoolExecutor(len(devices), fresh, _start_worker, (reporting, slots, names))
+        given = (reporting, slots, names, dict(os.environ))
+        pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
         try:
             yield pool, reports
         except BaseException:  # such as Ctrl-C: whatever ends the sweep here ends its workers
