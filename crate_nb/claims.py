@@ -19,8 +19,9 @@ from functools import lru_cache, partial
 from typing import Any, Generic, Literal, TypeVar
 import numpy as np, pandas as pd
 from scipy import stats
+from torch import Tensor
 from .core import UserError, check_choice, generator, project_root
-from .pitfalls import toy_trajectory
+from .pitfalls import toy_starts, toy_trajectory
 from .models import VARIANTS
 from .runs import AXIS_NAMES, CORRELATION, FOUR, GRIDS, Grid, RunConfig, scale_config
 from .records import Record, Store, training_name, unpack_hits
@@ -594,6 +595,12 @@ TOKENS, SUBSPACE = 32, 16  # N and p of the toy: alpha_p = p/(N eps^2)
 
 
 @lru_cache(maxsize=None)
+def _starts(seeds: Sequence[int], norm: float | None) -> tuple[Tensor, Tensor]:
+    draws = [generator("toy", s) for s in seeds]
+    return toy_starts(draws, n=TOKENS, p=SUBSPACE, norm=norm)
+
+
+@lru_cache(maxsize=None)
 def toy_runs(
     rule: str,  # a to e
     eps: float,  # distortion
@@ -602,10 +609,8 @@ def toy_runs(
     seeds: Sequence[int] = TOY_SEEDS,  # of the draws; hashable, such as a range or a tuple
 ) -> np.ndarray:  # (seeds, layers, 2): before, after
     "R^c under one rule, for every toy seed, in nats."
-    draws = [generator("toy", s) for s in seeds]
     kappa = step * TOKENS * eps**2 / SUBSPACE
-    setting: dict[str, Any] = dict(n=TOKENS, p=SUBSPACE, eps=eps, norm=norm, kappa=kappa)
-    return toy_trajectory(rule, draws, **setting, hold=True).numpy()
+    return toy_trajectory(rule, *_starts(seeds, norm), eps=eps, kappa=kappa, hold=True).numpy()
 
 # %% ../nbs/25_claims.ipynb #c1a10023
 def _rule_check(rule: str, direction: int, eps: float, norm: float | None, step: float) -> Check:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 # OpenMP threads that wait should sleep, not spin: on a busy machine, spinning made small float64
 # products some fifty times slower. The setting has an effect only before torch is loaded.
@@ -284,16 +284,18 @@ def read_file(
     return content
 
 # %% ../nbs/00_core.ipynb #c0ffee37
-_HUGE = re.compile(r"[eE]\+?\d{3}|\d{300}")  # in a number that may be too large
-
-
 def _plain_json(told: object) -> str:
     "An object as JSON, always in the same form; a `ValueError` if a number is not finite."
     return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _refuse(constant: str):
-    raise ValueError(f"it holds {constant}, which is no finite number")
+def _refuse(number: str) -> NoReturn:
+    raise ValueError(f"it holds {number[:20]}, which is no finite number")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if math.isfinite(value) else _refuse(number)
 
 
 def parse_json(
@@ -301,11 +303,9 @@ def parse_json(
 ) -> dict[str, Any]:  # its numbers are finite
     "The object in a JSON text; a `ValueError` or a `RecursionError` if it is none."
     text = content.decode() if isinstance(content, bytes) else content
-    told = json.loads(text, parse_constant=_refuse)
+    told = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     if not isinstance(told, dict):
         raise ValueError(f"it is no object, but a {type(told).__name__}")
-    if _HUGE.search(text):
-        _plain_json(told)
     return told
 
 # %% ../nbs/00_core.ipynb #c0ffee3a

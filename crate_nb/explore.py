@@ -19,7 +19,7 @@ import numpy as np, pandas as pd, torch
 from matplotlib.markers import MarkerStyle
 from torch import Tensor
 from .core import generator, home, write_atomic
-from .pitfalls import RULE_NAMES, RULES, toy_trajectory
+from .pitfalls import RULE_NAMES, RULES, toy_starts, toy_trajectory
 from .models import VARIANTS
 from .runs import SCALES
 from .records import Record, Store, training_name
@@ -187,12 +187,12 @@ LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # of each token at the start
 @cache
 def rule_grid() -> Tensor:  # (rules, EPSILONS, LENGTHS, STEPS, layers + 1), in nats
     "R^c of the toy experiment before the first layer and after each, for each slider position."
-    norms, steps = zip(*itertools.product(LENGTHS, STEPS))
-    kappa = torch.tensor(steps, dtype=torch.float64)[:, None, None]
+    positions = torch.tensor(list(itertools.product(LENGTHS, STEPS)), dtype=torch.float64)
+    lengths, kappa = positions.T[:, :, None, None]
+    z, u = toy_starts([generator("explore")])  # one draw for all, with tokens of length 1
 
     def rates(rule, eps):
-        draws = [generator("explore") for _ in steps]  # the same draw for all
-        path = toy_trajectory(rule, draws, eps=eps, kappa=kappa, norm=norms, hold=True)
+        path = toy_trajectory(rule, z * lengths, u[0], eps=eps, kappa=kappa, hold=True)
         path = torch.cat([path[:, :1, 0], path[..., 1]], 1)
         return path.unflatten(0, (len(LENGTHS), len(STEPS)))
 

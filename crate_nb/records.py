@@ -11,6 +11,7 @@ import fcntl, hashlib, json, logging, math, os, time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 import numpy as np, pandas as pd, pydantic
@@ -412,6 +413,19 @@ def _record_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
                 pass
 
 
+@lru_cache(maxsize=1000)
+def _read_once(path: Path, *stamp: int) -> Record:
+    return read_record(path)
+
+
+def _unchanged(path: Path, stat: os.stat_result) -> Record:
+    "The record in a file, which is read again only if the file has changed since."
+    record = _read_once(path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    if record.config.variant not in VARIANTS:  # registered when it was read
+        raise Unregistered(path, record.config.variant)
+    return record
+
+
 class Store(Locks):
     "The records of one scale; those of variants that this process does not know are left out."
 
@@ -432,7 +446,7 @@ class Store(Locks):
         _tell_left_out(self.scale, unknown)
 
     def __iter__(self) -> Iterator[Record]:
-        return self._each(lambda id, stat: read_record(self.path(id)))
+        return self._each(lambda id, stat: _unchanged(self.path(id), stat))
 
     def rows(self) -> list[dict[str, Any]]:
         "One row per record, by id: configuration, final metrics, where and when."
@@ -452,7 +466,11 @@ class Store(Locks):
         "The record of a configuration or an id; None if there is none."
         path = self.path(config if isinstance(config, str) else config.id)
         try:
-            return read_record(path) if os.path.exists(path) else None
+            stat = os.stat(path)
+        except OSError:
+            return None
+        try:
+            return _unchanged(path, stat)
         except UserError as e:
             if _is_gone(e):
                 return None

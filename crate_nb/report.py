@@ -15,7 +15,7 @@ import pandas as pd
 from PIL import Image
 from . import __version__
 from .core import UserError, home, project_root, read_file, reading, write_atomic
-from .pitfalls import toy_trajectory
+from .pitfalls import toy_starts, toy_trajectory
 from .models import VARIANTS
 from .runs import CORRELATION, ORIGINS, RunConfig, scale_config
 from .records import Record, Store, training_name
@@ -798,7 +798,8 @@ def _choices_of_measures(records: Iterable[Record]) -> list[str]:
 
 def _choices_of_the_toy() -> list[str]:
     "What the experiment of Figures 1 and 5 leaves open, and what is taken here."
-    default = {k: p.default for k, p in inspect.signature(toy_trajectory).parameters.items()}
+    asked = [inspect.signature(step).parameters.items() for step in (toy_starts, toy_trajectory)]
+    default = {name: p.default for parameters in asked for name, p in parameters}
     steps = ", ".join(f"{step:g}" for step in TOY_STEPS)
     return [
         f"the toy of Figures 1 and 5: d {default['d']}, N {TOKENS}, K {default['k']}, "
