@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
-from .core import UserError, as_path, check_choice, core_count, home, pick_device
-from .core import progress_bar, project_root, write_atomic
+from .core import DRAWING, UserError, as_path, check_choice, core_count, home, pick_device
+from .core import progress_bar, project_root, warm_processes, write_atomic
 
 if TYPE_CHECKING:  # for annotations alone
     import pandas as pd
@@ -329,7 +329,6 @@ def reproduce(
 
     Runs are trained in the order of `sweeps.queue`. A `UserError` if a run or a notebook fails.
     """
-    import crate_nb.notebooks  # noqa: F401  so that the fork server imports what kernels need, too
     from crate_nb.data import ARCHIVES, find_archive
     from crate_nb.figures import PaperParameters
     from crate_nb.report import write_report
@@ -425,6 +424,8 @@ def reproduce_command(scale, only, everything, dataset, seeds, device, workers, 
 
     if only and everything:
         raise UserError("--only with --all contradict each other; give one of the two")
+    if not dry:
+        warm_processes(*DRAWING, begin=True)
     p = PaperParameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     keys = _chosen(tuple(GROUPS) if everything else only, scale)
     if force and budget:

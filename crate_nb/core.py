@@ -9,6 +9,7 @@ import subprocess, sys, tempfile, time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # for annotations alone
     from multiprocessing.context import ForkServerContext
 
 # %% auto #0
-__all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
+__all__ = ['SMALL_FILE', 'DRAWING', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed',
            'unsealed', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
            'core_count', 'warm_processes', 'git_commit', 'progress_bar', 'side_by_side', 'product_rate']
@@ -441,11 +442,18 @@ def core_count() -> int:  # at least 1
     return os.cpu_count() or 1
 
 # %% ../nbs/00_core.ipynb #f04c0002
+DRAWING = (  # what a process imports that executes a notebook
+    "crate_nb.report",
+    "ipykernel.kernelapp",
+    "matplotlib_inline.backend_inline",
+    "scipy.stats",
+)
 _preloaded: set[str] = set()
 
 
 def warm_processes(
     *modules: str,  # what the processes will import
+    begin: bool = False,  # start the server now, beside what this process does
 ) -> ForkServerContext:  # as `multiprocessing.get_context` gives it
     """The context whose processes are forks of one server, which has imported `modules`.
 
@@ -455,6 +463,8 @@ def warm_processes(
     context = multiprocessing.get_context("forkserver")
     _preloaded.update(modules)
     context.set_forkserver_preload(sorted(_preloaded))
+    if begin:
+        forkserver.ensure_running()
     return context
 
 # %% ../nbs/00_core.ipynb #86e5bc90

@@ -13,13 +13,11 @@ from typing import Any
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 from threadpoolctl import threadpool_limits
-from .core import UserError, home, warm_processes, write_atomic
+from .core import DRAWING, UserError, home, warm_processes, write_atomic
 from .figures import RESULTS, stamp
 
 # %% ../nbs/31_notebooks.ipynb #a9fb0006
-_WARM = warm_processes(  # with what nearly every notebook imports
-    "crate_nb.report", "ipykernel.kernelapp", "matplotlib_inline.backend_inline", "scipy.stats"
-)
+_WARM = warm_processes(*DRAWING)
 
 
 def _become_kernel(arguments: Sequence[str], env: Mapping[str, str], cwd: str):
