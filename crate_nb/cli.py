@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
-from .core import DRAWING, UserError, as_path, check_choice, core_count, home, pick_device
+from .core import UserError, as_path, check_choice, core_count, home, pick_device
 from .core import progress_bar, project_root, warm_processes, write_atomic
 
 if TYPE_CHECKING:  # for annotations alone
@@ -425,7 +425,7 @@ def reproduce_command(scale, only, everything, dataset, seeds, device, workers, 
     if only and everything:
         raise UserError("--only with --all contradict each other; give one of the two")
     if not dry:
-        warm_processes(*DRAWING, begin=True)
+        warm_processes(begin=True)
     p = PaperParameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     keys = _chosen(tuple(GROUPS) if everything else only, scale)
     if force and budget:

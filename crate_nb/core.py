@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # for annotations alone
     from multiprocessing.context import ForkServerContext
 
 # %% auto #0
-__all__ = ['SMALL_FILE', 'DRAWING', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
+__all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed',
            'unsealed', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
            'core_count', 'warm_processes', 'git_commit', 'progress_bar', 'side_by_side', 'product_rate']
@@ -442,27 +442,23 @@ def core_count() -> int:  # at least 1
     return os.cpu_count() or 1
 
 # %% ../nbs/00_core.ipynb #f04c0002
-DRAWING = (  # what a process imports that executes a notebook
+_WARM = [
     "crate_nb.report",
     "ipykernel.kernelapp",
     "matplotlib_inline.backend_inline",
     "scipy.stats",
-)
-_preloaded: set[str] = set()
+]
 
 
 def warm_processes(
-    *modules: str,  # what the processes will import
     begin: bool = False,  # start the server now, beside what this process does
 ) -> ForkServerContext:  # as `multiprocessing.get_context` gives it
-    """The context whose processes are forks of one server, which has imported `modules`.
+    """The context whose processes are forks of one server, which has imported what most need.
 
-    The server starts with the first process. It keeps the environment variables of that time, and
-    modules that are named later are imported by each process itself.
+    The server starts with the first process, and keeps the environment variables of that time.
     """
     context = multiprocessing.get_context("forkserver")
-    _preloaded.update(modules)
-    context.set_forkserver_preload(sorted(_preloaded))
+    context.set_forkserver_preload(_WARM)
     if begin:
         forkserver.ensure_running()
     return context

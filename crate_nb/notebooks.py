@@ -13,13 +13,10 @@ from typing import Any
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 from threadpoolctl import threadpool_limits
-from .core import DRAWING, UserError, home, warm_processes, write_atomic
+from .core import UserError, home, warm_processes, write_atomic
 from .figures import RESULTS, stamp
 
 # %% ../nbs/31_notebooks.ipynb #a9fb0006
-_WARM = warm_processes(*DRAWING)
-
-
 def _become_kernel(arguments: Sequence[str], env: Mapping[str, str], cwd: str):
     "Turn a fork of the server into a Jupyter kernel; it ends with the server."
     os.environ.clear()
@@ -38,7 +35,7 @@ class _Forked:
     stdin = stdout = stderr = None
 
     def __init__(self, *arguments):
-        self.process = _WARM.Process(target=_become_kernel, args=arguments)
+        self.process = warm_processes().Process(target=_become_kernel, args=arguments)
         self.process.start()
         self.pid: int = self.process.pid  # type: ignore[assignment]  # it has started
 

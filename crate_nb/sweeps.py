@@ -307,7 +307,7 @@ def _processes() -> Any:  # as `multiprocessing.get_context` gives it
     "How workers start: warm, but in a kernel anew, since it would wait for the server at its end."
     if _in_kernel():
         return multiprocessing.get_context("spawn")
-    return warm_processes("crate_nb.sweeps")
+    return warm_processes()
 
 
 @contextmanager
