@@ -420,20 +420,20 @@ def reproduce_command(scale, only, everything, dataset, seeds, device, workers, 
 
     Recorded runs are used; missing runs are trained.
     """
-    from crate_nb.figures import GROUPS, PaperParameters
-
     if only and everything:
         raise UserError("--only with --all contradict each other; give one of the two")
-    if not dry:
-        warm_processes(begin=True)
-    p = PaperParameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
-    keys = _chosen(tuple(GROUPS) if everything else only, scale)
     if force and budget:
         raise UserError(
             "--force with --budget would train the same runs again in each call; "
             "give one of the two"
         )
     deadline = _deadline(budget)
+    if not dry:
+        warm_processes()  # imports beside this process
+    from crate_nb.figures import GROUPS, PaperParameters
+
+    p = PaperParameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
+    keys = _chosen(tuple(GROUPS) if everything else only, scale)
     if dry:
         needed = [c for runs, _ in _queue(keys, p) for c in runs]
         return click.echo(dry_run(needed, p, force))

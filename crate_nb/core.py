@@ -5,7 +5,7 @@
 # %% ../nbs/00_core.ipynb #b21dc5b4
 from __future__ import annotations
 import fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib, statistics
-import subprocess, sys, tempfile, time
+import subprocess, sys, tempfile, threading, time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
@@ -21,13 +21,14 @@ from tqdm import tqdm
 
 if TYPE_CHECKING:  # for annotations alone
     import torch
-    from multiprocessing.context import ForkServerContext
+    from multiprocessing.context import ForkServerContext, SpawnContext
 
 # %% auto #0
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed',
            'unsealed', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
-           'core_count', 'warm_processes', 'git_commit', 'progress_bar', 'side_by_side', 'product_rate']
+           'core_count', 'git_commit', 'is_warm', 'warm_processes', 'child_environment', 'end_with_parent',
+           'progress_bar', 'side_by_side', 'product_rate']
 
 # %% ../nbs/00_core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -291,7 +292,7 @@ def _plain_json(told: object) -> str:
 
 
 def _refuse(number: str) -> NoReturn:
-    raise ValueError(f"it holds {number[:20]}, which is no finite number")
+    raise ValueError(f"it holds {reprlib.repr(number)[1:-1]}, which is no finite number")
 
 
 def _finite(number: str) -> float:
@@ -441,28 +442,6 @@ def core_count() -> int:  # at least 1
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
-# %% ../nbs/00_core.ipynb #f04c0002
-_WARM = [
-    "crate_nb.report",
-    "ipykernel.kernelapp",
-    "matplotlib_inline.backend_inline",
-    "scipy.stats",
-]
-
-
-def warm_processes(
-    begin: bool = False,  # start the server now, beside what this process does
-) -> ForkServerContext:  # as `multiprocessing.get_context` gives it
-    """The context whose processes are forks of one server, which has imported what most need.
-
-    The server starts with the first process, and keeps the environment variables of that time.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_WARM)
-    if begin:
-        forkserver.ensure_running()
-    return context
-
 # %% ../nbs/00_core.ipynb #86e5bc90
 def _git(*args: str) -> subprocess.CompletedProcess:
     "Run git in the folder of the package."
@@ -471,7 +450,9 @@ def _git(*args: str) -> subprocess.CompletedProcess:
 
 @lru_cache  # asked once, because a process keeps the code that it started with
 def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
-    "The commit of the code that is running, as it was at the first call."
+    "The commit of the code that is running, as it was at the first call or in its parent."
+    if "CRATE_NB_COMMIT" in os.environ:  # this process is a fork, see `child_environment`
+        return os.environ["CRATE_NB_COMMIT"] or None
     try:
         head = _git("rev-parse", "--short=12", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
@@ -480,6 +461,64 @@ def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None out
     if head.returncode:
         return None
     return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
+
+# %% ../nbs/00_core.ipynb #f04c0002
+_WARM = [
+    "crate_nb.report",
+    "ipykernel.kernelapp",
+    "matplotlib_inline.backend_inline",
+    "scipy.stats",
+]
+_has_server = False
+
+
+def is_warm() -> bool:
+    "Whether this process has started a server by `warm_processes`."
+    return _has_server
+
+
+def warm_processes() -> ForkServerContext | SpawnContext:  # as `multiprocessing.get_context` gives
+    """The context whose processes are forks of one server, which has imported what most need.
+
+    The server starts now, unless it runs, and keeps the environment variables of its start, so
+    each process is handed `child_environment`. Where no server can be started, such as under a
+    temporary folder with a long name, processes are new ones.
+    """
+    global _has_server
+    git_commit()  # of the code that the server will have, too
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_WARM)
+    kept = dict(os.environ)
+    # The server finds modules where this process does, and not in the current folder.
+    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, sys.path)), PYTHONSAFEPATH="1")
+    try:
+        forkserver.ensure_running()
+    except OSError:
+        return multiprocessing.get_context("spawn")
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
+    _has_server = True
+    return context
+
+
+def child_environment(
+    variables: Mapping[str, str],  # of a process that is to fork from the server
+) -> dict[str, str]:  # the same, and the commit of the code that this process has
+    "What a fork of the server sets as its environment variables."
+    return {**variables, "CRATE_NB_COMMIT": git_commit() or ""}
+
+
+def end_with_parent() -> None:
+    "End this process of `multiprocessing` as soon as the process has ended that started it."
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only a process of multiprocessing has a parent"
+
+    def wait():
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 # %% ../nbs/00_core.ipynb #d0050004
 class _Log(tqdm):

@@ -13,12 +13,14 @@ from typing import Any
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 from threadpoolctl import threadpool_limits
-from .core import UserError, home, warm_processes, write_atomic
+from .core import UserError, child_environment, end_with_parent, home, warm_processes
+from .core import write_atomic
 from .figures import RESULTS, stamp
 
 # %% ../nbs/31_notebooks.ipynb #a9fb0006
 def _become_kernel(arguments: Sequence[str], env: Mapping[str, str], cwd: str):
-    "Turn a fork of the server into a Jupyter kernel; it ends with the server."
+    "Turn a fork of the server into a Jupyter kernel; it ends with the process that asked for it."
+    end_with_parent()
     os.environ.clear()
     os.environ.update(env, JPY_PARENT_PID=str(os.getppid()))
     os.chdir(cwd)
@@ -58,7 +60,7 @@ class _Provisioner(LocalProvisioner):
     async def launch_kernel(self, cmd, **options):
         # All that comes before -f is the Python and the module of a kernel that starts cold.
         arguments, cwd = cmd[cmd.index("-f") :], options.get("cwd") or os.getcwd()
-        self.process = _Forked(arguments, dict(options["env"]), cwd)
+        self.process = _Forked(arguments, child_environment(options["env"]), cwd)
         self.pid = self.pgid = self.process.pid
         return self.connection_info
 

@@ -8,8 +8,8 @@ __all__ = ['STATES', 'find_grid', 'dataset_label', 'place_of', 'plan', 'queue', 
            'wait_for', 'SlurmOptions', 'check_slurm', 'submit_slurm', 'estimate_seconds', 'duration']
 
 # %% ../nbs/24_sweeps.ipynb #6682ac9e
-import json, logging, math, multiprocessing, os, shutil, signal, subprocess, sys
-import threading, time, traceback, warnings
+import json, logging, math, multiprocessing, os, shutil, signal, subprocess, threading
+import time, traceback, warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -19,9 +19,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
-from .core import UserError, check_choice, core_count, generator, home, parse_json
-from .core import pick_device, progress_bar, read_file, reading, warm_processes
-from .core import write_atomic
+from .core import UserError, check_choice, child_environment, core_count, end_with_parent
+from .core import generator, home, is_warm, parse_json, pick_device, progress_bar
+from .core import read_file, reading, warm_processes, write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, Strict
@@ -214,14 +214,6 @@ _reports: Any = None  # of a worker: where it reports progress
 _device: str | None = None  # of a worker: what it computes on
 
 
-def _end_with_parent():
-    "Wait for the end of the parent process, and end this one."
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "only a worker has a parent"
-    parent.join()
-    os._exit(1)
-
-
 def _start_worker(
     reports: Connection, devices: Connection, names: Sequence[str], env: Mapping[str, str]
 ):
@@ -229,7 +221,7 @@ def _start_worker(
     global _reports, _device
     os.environ.clear()
     os.environ.update(env)  # the fork server has that of its start
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reports, _device = reports, names[os.read(devices.fileno(), 1)[0]]
 
@@ -297,30 +289,17 @@ def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
     return futures
 
 
-def _in_kernel() -> bool:
-    "Whether this process is a Jupyter kernel."
-    app = sys.modules.get("ipykernel.kernelapp")
-    return app is not None and app.IPKernelApp.initialized()
-
-
-def _processes() -> Any:  # as `multiprocessing.get_context` gives it
-    "How workers start: warm, but in a kernel anew, since it would wait for the server at its end."
-    if _in_kernel():
-        return multiprocessing.get_context("spawn")
-    return warm_processes()
-
-
 @contextmanager
 def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]]:
     "Worker processes, one per device, and where they report."
-    processes = _processes()
+    processes = warm_processes() if is_warm() else multiprocessing.get_context("spawn")
     names = sorted(set(devices))
     with ExitStack() as pipes:
         reports, reporting, slots, free = map(
             pipes.enter_context, (*processes.Pipe(duplex=False), *processes.Pipe(duplex=False))
         )
         os.write(free.fileno(), bytes(map(names.index, devices)))  # each worker takes one byte
-        given = (reporting, slots, names, dict(os.environ))
+        given = (reporting, slots, names, child_environment(os.environ))
         pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
         try:
             yield pool, reports
