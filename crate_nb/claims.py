@@ -980,7 +980,10 @@ def hit_noise(
     hits: Sequence[np.ndarray],  # each model's (seeds, images), two or more seeds: what is right
     weights: Iterable[float],  # of the models in the quantity
 ) -> float:  # points squared
-    "The variance, over draws of the test images, of a weighted sum; a `UserError` for one seed."
+    """The variance, over draws of the test images, of a weighted sum of mean accuracies.
+
+    A `UserError` for one seed.
+    """
     sums = np.asarray(sum(100 * w * h for w, h in zip(weights, hits)))  # (seeds, images), in points
     if len(sums) < 2:
         raise UserError(

@@ -413,7 +413,7 @@ def _record_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
                 pass
 
 
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=1000)  # more than any scale has; each takes some 0.1 MB
 def _read_once(path: Path, *stamp: int) -> Record:
     return read_record(path)
 
@@ -427,7 +427,11 @@ def _unchanged(path: Path, stat: os.stat_result) -> Record:
 
 
 class Store(Locks):
-    "The records of one scale; those of variants that this process does not know are left out."
+    """The records of one scale; those of variants that this process does not know are left out.
+
+    A file is read once until it changes, so a record is one object for all who ask: copy it before
+    you change what it holds (`record.model_copy(deep=True)`).
+    """
 
     def __contains__(self, config: RunConfig | str) -> bool:
         return self.path(config if isinstance(config, str) else config.id).is_file()

@@ -514,7 +514,7 @@ CORRELATION: dict[str, Grid] = {  # scale -> the grid of the correlation study
         axes=dict(dim=(24, 32), **_DROPOUTS),
     ),
     "quick": Grid(
-        base=_STUDY | dict(epochs=100, train_size=100, stop_loss=0.2),
+        base=_STUDY | dict(depth=6, epochs=100, train_size=100, stop_loss=0.2),
         axes=dict(dim=(32, 64), batch_size=(16, 32), **_DROPOUTS),
     ),
     "small": Grid(
