@@ -133,6 +133,7 @@ _SIZE_CHECKS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+@cache  # each of thousands of configurations asks, and reading signatures is slow
 def _takes(half: Callable, option: str) -> bool:
     "Whether a half, or a class that it inherits from, names an option of its own."
     made = getattr(half, "func", half)  # of a partial
@@ -159,13 +160,11 @@ def unused_options(
 
 
 def _check_options(config: "RunConfig"):
-    changed = {name for name, default in _DEFAULTS.items() if getattr(config, name) != default}
-    if not changed:  # reading signatures takes longer than all other checks
-        return
     for name, why in unused_options(config.variant).items():
-        if name in changed:
+        default = RunConfig.model_fields[name].default
+        if getattr(config, name) != default:
             raise UserError(
-                f"{why}, so the run would be that of {name} {_DEFAULTS[name]}; leave {name} out"
+                f"{why}, so the run would be that of {name} {default}; leave {name} out"
             )
 
 
@@ -241,10 +240,6 @@ class RunConfig(Identified):
         _check_layer(self.srr_layer, self.depth)
         _check_probe(self.probe_epochs, self.epochs, self.probe_eps)
         return self
-
-
-# the options that some variants do not have
-_DEFAULTS = {k: RunConfig.model_fields[k].default for k in ("eta", "lam", "mask_ratio", "norm_pix")}
 
 # %% ../nbs/17_runs.ipynb #e902b5dd
 _SMALLER = "at smaller scales as much as the scale can bear"
