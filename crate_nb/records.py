@@ -412,7 +412,7 @@ def _record_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
             except (FileNotFoundError, NotADirectoryError):
                 pass
 
-
+# %% ../nbs/18_records.ipynb #a24044df
 @lru_cache(maxsize=1000)  # more than any scale has; each takes some 0.1 MB
 def _read_once(path: Path, *stamp: int) -> Record:
     return read_record(path)
@@ -425,7 +425,7 @@ def _unchanged(path: Path, stat: os.stat_result) -> Record:
         raise Unregistered(path, record.config.variant)
     return record
 
-
+# %% ../nbs/18_records.ipynb #a24044e0
 class Store(Locks):
     """The records of one scale; those of variants that this process does not know are left out.
 
