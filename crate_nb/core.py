@@ -470,6 +470,7 @@ _WARM = [
     "scipy.stats",
 ]
 _has_server = False
+_starting = threading.Lock()  # kernels are started by several threads
 
 
 def is_warm() -> bool:
@@ -477,36 +478,45 @@ def is_warm() -> bool:
     return _has_server
 
 
+def _start_server() -> None:
+    "Start a server that finds modules where this process does, and not in the current folder."
+    global _has_server
+    git_commit()  # of the code that the server will have, too
+    search = dict(PYTHONPATH=os.pathsep.join(filter(None, sys.path)), PYTHONSAFEPATH="1")
+    kept = {name: os.environ.pop(name, None) for name in search}
+    os.environ.update(search)
+    try:
+        forkserver.ensure_running()
+    finally:
+        for name in search:
+            del os.environ[name]
+        os.environ.update({name: value for name, value in kept.items() if value is not None})
+    _has_server = True
+
+
 def warm_processes() -> ForkServerContext | SpawnContext:  # as `multiprocessing.get_context` gives
     """The context whose processes are forks of one server, which has imported what most need.
 
-    The server starts now, unless it runs, and keeps the environment variables of its start, so
-    each process is handed `child_environment`. Where no server can be started, such as under a
+    The first call starts the server. It keeps the environment variables of its start, so each
+    process is handed `child_environment`. Where no server can be started, such as under a
     temporary folder with a long name, processes are new ones.
     """
-    global _has_server
-    git_commit()  # of the code that the server will have, too
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_WARM)
-    kept = dict(os.environ)
-    # The server finds modules where this process does, and not in the current folder.
-    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, sys.path)), PYTHONSAFEPATH="1")
-    try:
-        forkserver.ensure_running()
-    except OSError:
-        return multiprocessing.get_context("spawn")
-    finally:
-        os.environ.clear()
-        os.environ.update(kept)
-    _has_server = True
+    with _starting:
+        try:
+            if not _has_server:
+                _start_server()
+        except OSError:
+            return multiprocessing.get_context("spawn")
     return context
 
-
+# %% ../nbs/00_core.ipynb #f04c0005
 def child_environment(
-    variables: Mapping[str, str],  # of a process that is to fork from the server
-) -> dict[str, str]:  # the same, and the commit of the code that this process has
-    "What a fork of the server sets as its environment variables."
-    return {**variables, "CRATE_NB_COMMIT": git_commit() or ""}
+    variables: Mapping[str, str],  # of a process that is to be started
+) -> dict[str, str]:  # the same, and the commit of the code if there is a server
+    "The environment variables of a worker or a kernel; a fork has the code of this process."
+    return {**variables, **({"CRATE_NB_COMMIT": git_commit() or ""} if _has_server else {})}
 
 
 def end_with_parent() -> None:
