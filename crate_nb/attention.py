@@ -51,10 +51,15 @@ def at_size(
     other = deepcopy(model, {id(t): t for t in tensors})
     if size == model.architecture.image_size:
         return other
+    if not isinstance(getattr(other, "positions", None), FourierPositions):  # those fit any grid
+        _resize(other, size)
     other.architecture = replace(model.architecture, image_size=size)
-    if isinstance(getattr(other, "positions", None), FourierPositions):  # of any grid
-        return other
-    tokeniser = getattr(other, "tokeniser", None)
+    return other
+
+
+def _resize(model: Classifier, size: int):
+    "Let a model's tokeniser read images of another size; a `UserError` without positions."
+    tokeniser = getattr(model, "tokeniser", None)
     positions = getattr(tokeniser, "positions", None)
     if tokeniser is None or positions is None:
         raise UserError(
@@ -62,8 +67,7 @@ def at_size(
             f"give it images of {model.architecture.image_size} pixels"
         )
     tokeniser.positions = _positions_at(positions, size // model.architecture.patch_size)
-    tokeniser.architecture = other.architecture
-    return other
+    tokeniser.architecture = replace(model.architecture, image_size=size)
 
 # %% ../nbs/12_attention.ipynb #a77e000f
 def _reading(model: Classifier, x: Tensor) -> Classifier:
@@ -175,6 +179,12 @@ def iou(
     b: Tensor,  # bool, of the same height and width
 ) -> Tensor:  # (...), from 0 to 1
     "Intersection over union of masks; 1 if both are empty."
+    _check_masks(a, b)
+    both, either = (a & b).sum((-2, -1)), (a | b).sum((-2, -1))
+    return torch.where(either == 0, 1.0, both / either.clamp(min=1))
+
+
+def _check_masks(a: Tensor, b: Tensor):
     if a.dtype != torch.bool or b.dtype != torch.bool:
         raise UserError(
             f"masks of {a.dtype} and {b.dtype}; give bool, such as threshold_mask(maps)"
@@ -182,8 +192,6 @@ def iou(
     if a.shape[-2:] != b.shape[-2:]:
         (h, w), (y, x) = a.shape[-2:], b.shape[-2:]
         raise UserError(f"a mask of {h} x {w} and one of {y} x {x}; use to_pixels(mask, size)")
-    both, either = (a & b).sum((-2, -1)), (a | b).sum((-2, -1))
-    return torch.where(either == 0, 1.0, both / either.clamp(min=1))
 
 # %% ../nbs/12_attention.ipynb #a77e0025
 def _check_finite(tokens: Tensor):
@@ -261,14 +269,18 @@ def token_colours(
             "of at least 3 features"
         )
     _check_finite(tokens)
-    z = tokens.double().flatten(0, -2)
-    z = z - z.mean(0)
-    q = torch.linalg.eigh(z.mT @ z)[1][:, -3:].flip(1)  # (f, 3), largest variance first
-    q = q * q.gather(0, q.abs().argmax(0, keepdim=True)).sign()
-    c = z @ q
+    c = _principal(tokens.double().flatten(0, -2))
     low, high = c.amin(0), c.amax(0)
     c = (c - low) / (high - low).clamp(min=1e-12)
     return c.view(*tokens.shape[:-2], *grid, 3)
+
+
+def _principal(z: Tensor) -> Tensor:  # (n, 3)
+    "The first three principal components of tokens (n, f), largest variance first."
+    z = z - z.mean(0)
+    q = torch.linalg.eigh(z.mT @ z)[1][:, -3:].flip(1)  # (f, 3)
+    # The sign of an eigenvector is arbitrary: its largest entry is made positive.
+    return z @ (q * q.gather(0, q.abs().argmax(0, keepdim=True)).sign())
 
 # %% ../nbs/12_attention.ipynb #a77e0035
 def _shown(x: Tensor) -> Tensor:  # (B, C, H, W) -> (B, H, W, 3)
@@ -282,14 +294,18 @@ def _rows(x: Tensor, titles: list[str]) -> tuple[plt.Figure, np.ndarray]:
     "A figure with the images in its first column, and the rows of the other axes."
     size = (1.3 * (1 + len(titles)), 1.35 * len(x))
     fig, axes = plt.subplots(len(x), 1 + len(titles), figsize=size, squeeze=False)
-    for ax, title in zip(axes[0], ["image", *titles]):
-        ax.set_title(title, fontsize=9)
+    _entitle(axes[0], ["image", *titles])
     for row, image in zip(axes, _shown(x)):
         row[0].imshow(image)
     for ax in axes.flat:
         ax.set_axis_off()
     fig.tight_layout(pad=0.4)
     return fig, axes[:, 1:]
+
+
+def _entitle(axes: np.ndarray, titles: list[str]):
+    for ax, title in zip(axes, titles):
+        ax.set_title(title, fontsize=9)
 
 
 def draw_heads(

@@ -8,6 +8,7 @@ __all__ = ['FORMATS', 'MOST_LAYERS', 'MOST_TENSORS', 'Format', 'official_name', 
            'read_safetensors']
 
 # %% ../nbs/05_checkpoints.ipynb #e8dfc74a
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,15 +197,20 @@ def unwrap(
             "give what torch.load(path, map_location='cpu', weights_only=True) returns"
         )
     plain = {str(k).removeprefix("module.").removeprefix("_orig_mod."): v for k, v in state.items()}
-    nested = [key for key, value in plain.items() if isinstance(value, Mapping)]
+    _check_flat(plain)
+    for key, tensor in plain.items():
+        _check_weight(key, tensor)
+    return plain
+
+
+def _check_flat(state: Mapping[str, object]):
+    "Refuse a dict in the place of a tensor."
+    nested = [key for key, value in state.items() if isinstance(value, Mapping)]
     if nested:
         raise UserError(
             f"{nested[0]!r} of the checkpoint is no tensor but a dict; "
             "if the weights are in it, give that dict itself"
         )
-    for key, tensor in plain.items():
-        _check_weight(key, tensor)
-    return plain
 
 
 def _check_weight(key: str, tensor: object):
@@ -255,6 +261,26 @@ def recognise(
     raise UserError(f"a checkpoint with {told}; known: {known}")
 
 # %% ../nbs/05_checkpoints.ipynb #4f3ffa7b
+def _refuse(form: Format, why: str):
+    raise UserError(f"not a checkpoint of {form.system}: {why}")
+
+
+def _our_names(state: Mapping[str, Tensor], form: Format, system: str) -> dict[str, str]:
+    "Official key -> our name; each key has one, and no two have the same."
+    names = {key: official_name(key, system) for key in state}
+    unknown = [key for key, name in names.items() if name is None]
+    if unknown:
+        _refuse(form, f"unknown key {unknown[0]!r} (of {len(unknown)})")
+    taken = Counter(names.values())
+    twice = [key for key, name in names.items() if taken[name] > 1]
+    if twice:
+        _refuse(
+            form,
+            f"{twice[0]!r} and another key name the same tensor; remove the one that is not used",
+        )
+    return {key: str(name) for key, name in names.items()}
+
+
 def from_official(
     state: Mapping,  # of the official code, wrapped or not
     system: str = "crate",  # a row of `FORMATS` that has a table of names
@@ -263,21 +289,10 @@ def from_official(
     state, form = unwrap(state), FORMATS[check_choice("checkpoint format", system, FORMATS)]
     if not form.names:
         raise UserError(f"{form.system} has no table of names; load it with models.load_official")
-    names = {key: official_name(key, system) for key in state}
-    unknown = [key for key, name in names.items() if name is None]
-    if unknown:
-        raise UserError(
-            f"not a checkpoint of {form.system}: unknown key {unknown[0]!r} (of {len(unknown)})"
-        )
-    ours = {str(names[key]): tensor for key, tensor in state.items()}
-    if len(ours) < len(state):
-        twice = next(k for k in state if sum(n == names[k] for n in names.values()) > 1)
-        raise UserError(
-            f"not a checkpoint of {form.system}: {twice!r} and another key name the same tensor; "
-            "remove the one that is not used"
-        )
+    names = _our_names(state, form, system)
+    ours = {names[key]: tensor for key, tensor in state.items()}
     if form.kernels in state:
-        ours[str(names[form.kernels])] = kernels_as_rows(state[form.kernels], form.kernels)
+        ours[names[form.kernels]] = kernels_as_rows(state[form.kernels], form.kernels)
     return ours
 
 # %% ../nbs/05_checkpoints.ipynb #19b4844b

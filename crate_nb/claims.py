@@ -1253,6 +1253,13 @@ def _of_relatives(evidence: Evidence, eps: float) -> Found:
 _Pairs = Sequence[tuple[Record, Record]]  # CRATE-MAE and its ViT twin of each seed
 
 
+def _masked_pairs(records: Iterable[Record]) -> _Pairs:
+    "The two autoencoders of each seed that has both."
+    runs = {(r.config.variant, r.config.seed): r for r in records}
+    pairs = [(r, runs.get(("vit-mae", s))) for (v, s), r in runs.items() if v == "crate-mae"]
+    return [(crate, vit) for crate, vit in pairs if vit]
+
+
 def _of_masked(
     label: str,
     number: Callable[[Record, Record], float],
@@ -1263,16 +1270,14 @@ def _of_masked(
     "A number of CRATE-MAE and its ViT twin, one for each seed that has both."
 
     def statistic(evidence: Evidence, eps: float):
-        runs = {(r.config.variant, r.config.seed): r for r in evidence.records("masked-best")}
-        pairs = [(r, runs.get(("vit-mae", s))) for (v, s), r in runs.items() if v == "crate-mae"]
-        both = [(crate, vit) for crate, vit in pairs if vit]
-        if not both:
+        pairs = _masked_pairs(evidence.records("masked-best"))
+        if not pairs:
             return Found([None])
-        values = tuple(number(crate, vit) for crate, vit in both)
-        spread = noise(both, evidence.test_images)
+        values = tuple(number(crate, vit) for crate, vit in pairs)
+        spread = noise(pairs, evidence.test_images)
         source: Literal["", "bound"] = "bound" if spread else ""
         check = Check(label, values, None, threshold, spread, source, below)
-        return Found([check], _ids(r for pair in both for r in pair))
+        return Found([check], _ids(r for pair in pairs for r in pair))
 
     return statistic
 
@@ -2362,20 +2367,22 @@ def trial_verdicts(
     scale: str,  # of the trials, whatever scale the claims name
 ) -> pd.DataFrame:  # claim, quantity, measured, claimed, published, n, verdict
     "The checks of the claims on an experiment's trials, to be read."
-    evidence = Evidence(scale)
-    rows = []
+    evidence, rows = Evidence(scale), []
     for claim in (c for c in CLAIMS.values() if c.trials == experiment):
-        for row in assess(replace(claim, scale=None), evidence).itertuples():
-            rows.append(
-                {
-                    "claim": claim.says,
-                    "quantity": row.check,
-                    "mean": f"{row.mean:.4g}",
-                    "95 % interval": f"{row.low:.4g} to {row.high:.4g}" if row.n > 1 else "none",
-                    "claimed": f"{'<' if row.claimed == 'below' else '>'} {row.threshold:g}",
-                    "published": "" if pd.isna(row.paper) else f"{row.paper:g}",
-                    "n": row.n,
-                    "verdict": row.verdict,
-                }
-            )
+        found = assess(replace(claim, scale=None), evidence)
+        rows += [_told_check(claim, row) for row in found.itertuples()]
     return pd.DataFrame(rows)
+
+
+def _told_check(claim: Claim, row: Any) -> dict[str, Any]:
+    "A check of a claim (a row of `assess`), to be read."
+    return {
+        "claim": claim.says,
+        "quantity": row.check,
+        "mean": f"{row.mean:.4g}",
+        "95 % interval": f"{row.low:.4g} to {row.high:.4g}" if row.n > 1 else "none",
+        "claimed": f"{'<' if row.claimed == 'below' else '>'} {row.threshold:g}",
+        "published": "" if pd.isna(row.paper) else f"{row.paper:g}",
+        "n": row.n,
+        "verdict": row.verdict,
+    }

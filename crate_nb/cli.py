@@ -861,27 +861,26 @@ def results_table(
     import pandas as pd
     from crate_nb.runs import varied_fields
     from crate_nb.records import Store
-    from crate_nb.claims import interval
-    from crate_nb.figures import plus_minus
 
     varied = varied_fields(configs)
     rows: dict[tuple, list[dict[str, Any]]] = {}
     for record in filter(None, map(Store(scale).get, configs)):
         cell = tuple("none" if (v := getattr(record.config, k)) is None else v for k in varied)
         rows.setdefault(cell, []).append(record.final)
-    metrics = {"test_accuracy": "test accuracy (%)", "test_loss": "test loss", "epochs": "epochs"}
-    return pd.DataFrame(
-        [
-            dict(zip(varied, cell))
-            | {
-                name: plus_minus(interval([f[k] for f in finals]))
-                for k, name in metrics.items()
-                if all(k in f for f in finals)
-            }
-            | dict(seeds=len(finals))
-            for cell, finals in rows.items()
-        ]
-    )
+    return pd.DataFrame([dict(zip(varied, cell)) | _means(rows[cell]) for cell in rows])
+
+
+_METRICS = {"test_accuracy": "test accuracy (%)", "test_loss": "test loss", "epochs": "epochs"}
+
+
+def _means(finals: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    "Metrics that all runs of a cell have, each with its interval; the number of seeds."
+    from crate_nb.claims import interval
+    from crate_nb.figures import plus_minus
+
+    known = [key for key in _METRICS if all(key in final for final in finals)]
+    means = {_METRICS[key]: plus_minus(interval([f[key] for f in finals])) for key in known}
+    return means | dict(seeds=len(finals))
 
 
 def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
@@ -942,11 +941,13 @@ def sweep_command(
     GRID is tab1 (the correlation study), relatives (the same among relatives of CRATE), or a
     .toml file with [base] and [axes]. What is there already is not computed again.
     """
+    _check_engine(engine)
+    if engine == "local" and not status:
+        warm_processes()  # imports beside this process
     from crate_nb.training import start_from
     from crate_nb.sweeps import SlurmOptions, describe, find_grid, grid_configs, place_of
     from crate_nb.sweeps import submit_slurm, sweep_local, sweep_status, wait_for
 
-    _check_engine(engine)
     here = device if engine == "local" else "auto"  # a cluster's front end may have no GPU
     _, place = place_of(scale, dataset, here, workers=workers, init=init)
     configs = grid_configs(find_grid(grid, scale), scale, dataset)

@@ -181,10 +181,7 @@ class SoftmaxAttention(Half):
         tokens: int | None = None,  # only the first tokens of the output; all by default
     ) -> tuple[Tensor, None]:  # heads side by side (..., N or tokens, K p), and no subspaces
         "The heads of the tokens."
-        d = z.shape[-1]
-        asked = F.linear(z[..., :tokens, :], self.qkv.weight[:d], self.qkv.bias[:d])
-        known = F.linear(z, self.qkv.weight[d:], self.qkv.bias[d:])
-        q, k, v = (_heads(t, self.heads) for t in (asked, *known.chunk(2, -1)))
+        q, k, v = _projected(self.qkv, z, self.heads, tokens)
         dropped = self.dropout if self.training else 0.0
         h = F.scaled_dot_product_attention(q, k, v, dropout_p=dropped)
         return h.transpose(-3, -2).flatten(-2), None
@@ -225,6 +222,14 @@ class SoftmaxAttention(Half):
 def _heads(t: Tensor, heads: int) -> Tensor:
     "(..., N, K p) -> (..., K, N, p)."
     return t.unflatten(-1, (heads, -1)).transpose(-3, -2)
+
+
+def _projected(qkv: nn.Linear, z: Tensor, heads: int, tokens: int | None) -> tuple[Tensor, ...]:
+    "Queries of the first tokens (..., K, tokens, p); keys and values of all (..., K, N, p)."
+    d = z.shape[-1]
+    asked = F.linear(z[..., :tokens, :], qkv.weight[:d], qkv.bias[:d])
+    known = F.linear(z, qkv.weight[d:], qkv.bias[d:])
+    return tuple(_heads(t, heads) for t in (asked, *known.chunk(2, -1)))
 
 # %% ../nbs/03_compress.ipynb #5a0c000a
 def memberships(

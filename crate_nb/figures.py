@@ -858,16 +858,19 @@ def save_timings(
     return save_table(table.assign(**shown), "bench", name, title, caption, notebook, table)
 
 # %% ../nbs/26_figures.ipynb #9df88f23
-def _stamp(notebook: Path, scales: Iterable[str], trials: Iterable[str]) -> dict[str, Any]:
-    "The hash of a notebook's code, and the digests of some scales' records and some trials."
+def _code_hash(notebook: Path) -> str:
     cells = json.loads(notebook.read_text())["cells"]
     sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
-    code = hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
+
+
+def _stamp(notebook: Path, scales: Iterable[str], trials: Iterable[str]) -> dict[str, Any]:
+    "The hash of a notebook's code, and the digests of some scales' records and some trials."
     read: dict[str, Any] = dict(records={s: Store(s).digest() for s in sorted(scales)})
     if trials := sorted(trials):
         where = {name: name.split("/") for name in trials}
         read["trials"] = {k: Trials(name, scale).digest() for k, (scale, name) in where.items()}
-    return dict(code=code) | read
+    return dict(code=_code_hash(notebook)) | read
 
 
 def stamp(

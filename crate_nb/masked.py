@@ -17,9 +17,10 @@ from .core import UserError, check_choice, check_kind
 from .compress import COMPRESS, Output, SubspaceAttention
 from .checkpoints import build_fitting, kernels_as_rows, unwrap
 from .models import Architecture, EMBEDDINGS, Layer, LayerTokens, LayeredModel
-from .models import VARIANTS, check_images, check_model, official_heads, patchify
+from .models import VARIANTS, check_images, check_model, official_heads, patchify, prepend
 
 if TYPE_CHECKING:  # matplotlib is imported by the one function that draws
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # %% ../nbs/08_masked.ipynb #8a5c0006
@@ -61,15 +62,20 @@ def _check_width(dim: int):
         raise UserError(f"a width of {dim} has no sine-cosine positions; choose a multiple of 4")
 
 
+def _waves(width: int, side: int) -> Tensor:  # (side, width)
+    "Sines and cosines of one coordinate."
+    omega = 10000 ** -(torch.arange(width // 2, dtype=torch.float64) / (width // 2))
+    angles = torch.arange(side, dtype=torch.float64)[:, None] * omega
+    return torch.cat([angles.sin(), angles.cos()], 1)
+
+
 def sincos_positions(
     dim: int,  # d, a multiple of 4
     side: int,  # patches in a row of the image
 ) -> Tensor:  # (side^2 + 1, d), the class token's row of zeros first
     "Fixed two-dimensional positions; a `UserError` if 4 does not divide the width."
     _check_width(dim)
-    omega = 10000 ** -(torch.arange(dim // 4, dtype=torch.float64) / (dim // 4))
-    angles = torch.arange(side, dtype=torch.float64)[:, None] * omega
-    line = torch.cat([angles.sin(), angles.cos()], 1)  # (side, d / 2), of one coordinate
+    line = _waves(dim // 2, side)
     columns, rows = line.repeat(side, 1), line.repeat_interleave(side, 0)
     return F.pad(torch.cat([columns, rows], 1), (0, 0, 1, 0)).float()
 
@@ -194,8 +200,7 @@ class MaskedTokeniser(nn.Module):
         if mask is not None:
             _check_shape("masks", mask, (len(x), a.patches))
             z = torch.where(mask[..., None].bool(), self.mask_token.to(z.dtype), z)
-        z = torch.cat([self.cls_token.expand(len(z), -1, -1), z], 1)
-        return self.dropout(z + self.positions)
+        return self.dropout(prepend(self.cls_token, z) + self.positions)
 
 # %% ../nbs/08_masked.ipynb #8a5c001c
 def init_masked(
@@ -205,12 +210,17 @@ def init_masked(
     nn.init.xavier_uniform_(model.tokeniser.embed.get_parameter("1.weight"))
     for part in (model.layers, model.decoder, model.unused, model.head):
         for module in cast(nn.Module, part).modules():
-            if isinstance(module, SubspaceAttention):
-                nn.init.xavier_uniform_(module.U)
-            if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
-                nn.init.xavier_uniform_(module.weight)
-            if isinstance(module, (nn.Linear, Output)) and module.bias is not None:
-                nn.init.zeros_(module.bias)
+            _init_module(module)
+
+
+def _init_module(module: nn.Module):
+    "Draw the matrices of one module; its bias is 0."
+    if isinstance(module, SubspaceAttention):
+        nn.init.xavier_uniform_(module.U)
+    if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
+        nn.init.xavier_uniform_(module.weight)
+    if isinstance(module, (nn.Linear, Output)) and module.bias is not None:
+        nn.init.zeros_(module.bias)
 
 # %% ../nbs/08_masked.ipynb #8a5c001d
 class MaskedEncoder(LayeredModel):
@@ -371,14 +381,18 @@ def load_masked(
     "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
     state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
     depth = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
+    ours, sizes = _under_our_names(state, depth), _sizes_of(state, channels)
+    heads = official_heads("crate-mae", sizes["dim"]) if heads is None else heads
+    architecture = Architecture("crate-mae", depth=depth, heads=heads, **sizes, **kw)
+    return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
+
+
+def _under_our_names(state: Mapping[str, Tensor], depth: int) -> dict[str, Tensor]:
     names, embedding = masked_names(depth), "patch_embed.proj.weight"
     _check_keys(state, names)
     ours = {name: state[key] for key, name in names.items()}
     ours[names[embedding]] = kernels_as_rows(state[embedding], embedding)
-    sizes = _sizes_of(state, channels)
-    heads = official_heads("crate-mae", sizes["dim"]) if heads is None else heads
-    architecture = Architecture("crate-mae", depth=depth, heads=heads, **sizes, **kw)
-    return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
+    return ours
 
 # %% ../nbs/08_masked.ipynb #8a5c0030
 @torch.no_grad()
@@ -429,6 +443,19 @@ def _pixels(x: Tensor, true: Tensor) -> Tensor:
     return shown.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).cpu()
 
 
+def _hidden_pixels(mask: Tensor, a: Architecture) -> Tensor:
+    "Which pixels a mask of patches removes, (B, H, W, 1)."
+    hidden = mask[..., None].bool().expand(-1, -1, a.patch_dim)
+    return unpatchify(hidden, a.patch_size, a.image_size)[:, :1].permute(0, 2, 3, 1).cpu()
+
+
+def _draw_row(axes: Sequence["Axes"], images: Tensor, name: str):
+    for ax, image in zip(axes, images):
+        ax.imshow(image)
+        ax.set(xticks=[], yticks=[])
+    axes[0].set_ylabel(name)
+
+
 @torch.no_grad()
 def draw_reconstructions(
     model: MaskedAutoencoder,  # in evaluation mode
@@ -439,16 +466,11 @@ def draw_reconstructions(
     "Draw masked, reconstructed and true images."
     import matplotlib.pyplot as plt
 
-    a = model.architecture
-    hidden = mask[..., None].bool().expand(-1, -1, a.patch_dim)
-    hidden = unpatchify(hidden, a.patch_size, a.image_size)[:, :1].permute(0, 2, 3, 1).cpu()
+    hidden = _hidden_pixels(mask, model.architecture)
     true, drawn = _pixels(x, x), _pixels(model.reconstruct(x, mask, norm_pix), x)
     rows = dict(masked=true.where(~hidden, torch.tensor(0.5)), reconstructed=drawn, true=true)
     size = (1 + 0.9 * len(x), 3)
     fig, axes = plt.subplots(3, len(x), figsize=size, squeeze=False, layout="constrained")
     for line, (name, images) in zip(axes, rows.items()):
-        for ax, image in zip(line, images):
-            ax.imshow(image)
-            ax.set(xticks=[], yticks=[])
-        line[0].set_ylabel(name)
+        _draw_row(line, images, name)
     return fig

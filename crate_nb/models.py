@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'ChannelScale', 'Layer', 'layer_flops', 'layer_paths',
-           'check_sizes', 'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'Tokeniser',
-           'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier', 'Classifier',
-           'model_flops', 'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_model',
-           'official_heads', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large', 'count_parameters',
-           'predict_parameters', 'check_variant', 'load_official']
+           'check_sizes', 'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'prepend',
+           'Tokeniser', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier',
+           'Classifier', 'model_flops', 'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes',
+           'official_model', 'official_heads', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large',
+           'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
 
 # %% ../nbs/06_models.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from .core import UserError, check_choice, reading, resolve
-from .compress import COMPRESS, Output
+from .compress import COMPRESS, Half, Output
 from .sparsify import SPARSIFY
 from .checkpoints import FORMATS, Format, build_fitting, from_official
 from .checkpoints import recognise, unwrap
@@ -143,8 +143,7 @@ class Layer(nn.Module):
         super().__init__()
         sizes = dict(dim=dim, heads=heads, dropout=dropout, **options)
         self.sign, self.skip, self.dropout = variant.sign, variant.skip, dropout
-        self.compress = COMPRESS[check_choice("compress", variant.compress, COMPRESS)](**sizes)
-        self.sparsify = SPARSIFY[check_choice("sparsify", variant.sparsify, SPARSIFY)](**sizes)
+        self.compress, self.sparsify = _halves(variant, **sizes)
         self.output = Output(variant.output, dim)
         eps = variant.norm_eps
         self.norm_compress, self.norm_sparsify = nn.LayerNorm(dim, eps), nn.LayerNorm(dim, eps)
@@ -181,6 +180,13 @@ class Layer(nn.Module):
     ) -> Tensor:  # Z^l (..., N or tokens, d)
         "Both halves, with dropout in training mode only."
         return self.finish(self.halfway(z, tokens))
+
+
+def _halves(variant: Variant, **sizes) -> tuple[Half, Half]:
+    "The two halves of a layer, with fresh weights."
+    compress = COMPRESS[check_choice("compress", variant.compress, COMPRESS)]
+    sparsify = SPARSIFY[check_choice("sparsify", variant.sparsify, SPARSIFY)]
+    return compress(**sizes), sparsify(**sizes)
 
 # %% ../nbs/06_models.ipynb #a9956f10
 def layer_flops(
@@ -244,19 +250,18 @@ class Architecture:
     def __post_init__(self):
         check_choice("variant", self.variant, VARIANTS)
         for field in fields(self):
-            value = getattr(self, field.name)
-            if field.type is int and not (isinstance(value, Integral) and int(value) >= 1):
-                raise UserError(f"{field.name} is {value!r}; it must be a whole number from 1 on")
-            if field.type is float and not isinstance(value, Real):
-                raise UserError(f"{field.name} is {value!r}; it must be a number")
+            _check_number(field.name, field.type, getattr(self, field.name))
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout is {self.dropout:g}; it must be at least 0 and below 1")
         check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
+        object.__setattr__(self, "lam", self._own_lam())  # the only way in a frozen class
+
+    def _own_lam(self) -> float:
+        "ISTA's l1 weight: that of the variant, where it has its own."
         own = VARIANTS[self.variant].lam
         if own is not None and self.lam not in (own, Architecture.lam):
             raise UserError(f"{self.variant} has a lam of its own, {own:g}; leave lam out")
-        if own is not None:
-            object.__setattr__(self, "lam", own)  # the only way in a frozen class
+        return self.lam if own is None else own
 
     @property
     def patches(self) -> int:  # of an image
@@ -272,6 +277,14 @@ class Architecture:
         "One layer of the model."
         sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
         return Layer(VARIANTS[self.variant], **sizes)
+
+
+def _check_number(name: str, kind: object, value: Any):
+    "Refuse a field of an architecture that is not of its kind."
+    if kind is int and not (isinstance(value, Integral) and int(value) >= 1):
+        raise UserError(f"{name} is {value!r}; it must be a whole number from 1 on")
+    if kind is float and not isinstance(value, Real):
+        raise UserError(f"{name} is {value!r}; it must be a number")
 
 # %% ../nbs/06_models.ipynb #6b0d0020
 def check_model(
@@ -331,6 +344,14 @@ EMBEDDINGS: dict[str, Callable[[int, int], nn.Sequential]] = {
     "linear": lambda n, d: nn.Sequential(nn.Identity(), nn.Linear(n, d), nn.Identity()),
 }
 
+# %% ../nbs/06_models.ipynb #6b0d0050
+def prepend(
+    token: Tensor,  # (1, 1, d), such as a class token
+    z: Tensor,  # (B, N, d)
+) -> Tensor:  # (B, N + 1, d)
+    "Put the same token in front of the tokens of each sample."
+    return torch.cat([token.expand(len(z), -1, -1), z], 1)
+
 # %% ../nbs/06_models.ipynb #2f6b902b
 class Tokeniser(nn.Module):
     "Images -> Z^0: embedded patches behind a class token, with learned positions."
@@ -355,8 +376,7 @@ class Tokeniser(nn.Module):
         "What the first layer reads; a `UserError` if the images are of another shape."
         check_images(x, self.architecture)
         z = self.embed(patchify(x, self.architecture.patch_size))
-        z = torch.cat([self.cls_token.expand(len(z), -1, -1), z], 1)
-        return self.dropout(z + self.positions)
+        return self.dropout(prepend(self.cls_token, z) + self.positions)
 
     def flops(
         self,
@@ -497,9 +517,8 @@ class Classifier(LayeredClassifier):
         self.tokeniser = Tokeniser(a)
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         row = VARIANTS[a.variant]
-        self.head = nn.Sequential(
-            nn.LayerNorm(a.dim, a.head_eps or row.norm_eps), nn.Linear(a.dim, a.num_classes)
-        )
+        norm = nn.LayerNorm(a.dim, a.head_eps or row.norm_eps)
+        self.head = nn.Sequential(norm, nn.Linear(a.dim, a.num_classes))
         self.read = 1 if row.pool == "class" else None  # how many of the last tokens are read
         INITS[check_choice("initialisation", row.init, INITS)](self)
 

@@ -166,8 +166,13 @@ def _settings(record: Record) -> str:
     fields = record.config.model_dump(mode="json", exclude=unused)
     if record.config.srr_layer is None:
         fields = {k: v for k, v in fields.items() if not k.startswith("srr_")}
+    return _table(_facts(record) | {f"`{k}`": v for k, v in fields.items() if v is not None})
+
+
+def _facts(record: Record) -> dict[str, Any]:
+    "How far the weights were trained, from which start, on what."
     made, start = record.provenance, record.provenance.get("init")
-    facts = dict(
+    return dict(
         trained=f"epochs: {record.final['epochs']}, steps: {record.final['steps']}",
         start=f"{start['file']} ({start['digest']})" if start else "drawn from the seed",
         images=f"{record.config.dataset}, digest {made['data_digest']}",
@@ -175,7 +180,6 @@ def _settings(record: Record) -> str:
         software=f"crate_nb {made['package']}, commit {made['commit']}, torch {made['torch']}",
         finished=made["utc"],
     )
-    return _table(facts | {f"`{k}`": v for k, v in fields.items() if v is not None})
 
 
 _SCORES = {  # quantity of a record -> its column of the card, with digits
@@ -578,14 +582,29 @@ def predict(
     about, rows = _about_model(model), []
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top {top}; allowed: 1 to {len(about.classes)}, the number of classes")
+    files = image_files(_flat(images))
+    model.eval()
+    for at in range(0, len(files), batch_size):
+        rows += _most_probable(model, files[at : at + batch_size], about, top)
+    return pd.DataFrame(rows, columns=["file", "class", "probability"])
+
+
+def _flat(images: Iterable[Any]) -> list[Any]:
+    "Paths and lists of paths as one list."
     paths: list[Any] = []
     for one in images:
         paths += one if isinstance(one, (list, tuple)) else [one]
-    files, device = image_files(paths), next(model.parameters()).device
-    model.eval()
-    for at in range(0, len(files), batch_size):
-        some = files[at : at + batch_size]
-        shares = model(read_pictures(some, about).to(device)).softmax(1).topk(top)
-        for file, values, labels in zip(some, shares.values.tolist(), shares.indices.tolist()):
-            rows += [(str(file), about.classes[i], p) for i, p in zip(labels, values)]
-    return pd.DataFrame(rows, columns=["file", "class", "probability"])
+    return paths
+
+
+def _most_probable(
+    model: nn.Module, files: Sequence[Path], about: About, top: int
+) -> list[tuple[str, str, float]]:
+    "File, class and probability, `top` for each file."
+    x = read_pictures(files, about).to(next(model.parameters()).device)
+    values, labels = (t.tolist() for t in model(x).softmax(1).topk(top))
+    return [
+        (str(file), about.classes[label], p)
+        for file, its_values, its_labels in zip(files, values, labels)
+        for p, label in zip(its_values, its_labels)
+    ]

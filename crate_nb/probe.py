@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 import pandas as pd, torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -30,11 +30,15 @@ def effective_rank(
     "exp of the entropy of the normalised singular values (Roy and Vetterli 2007)."
     z = z.double()
     gram = z @ z.mT if z.shape[-2] <= z.shape[-1] else z.mT @ z
-    eigenvalues = torch.linalg.eigvalsh(gram)  # ascending
-    noise = len(gram.mT) * torch.finfo(gram.dtype).eps * eigenvalues[..., -1:]
-    sigma = eigenvalues.where(eigenvalues > noise, 0).sqrt()
+    sigma = _without_noise(torch.linalg.eigvalsh(gram)).sqrt()
     share = sigma / sigma.sum(-1, keepdim=True)
     return torch.special.entr(share).sum(-1).exp()
+
+
+def _without_noise(eigenvalues: Tensor) -> Tensor:
+    "Eigenvalues (..., n) in ascending order; those below the rounding of the largest become 0."
+    noise = eigenvalues.shape[-1] * torch.finfo(eigenvalues.dtype).eps * eigenvalues[..., -1:]
+    return eigenvalues.where(eigenvalues > noise, 0)
 
 # %% ../nbs/11_probe.ipynb #9b0a0009
 @contextmanager
@@ -538,6 +542,26 @@ def _published_terms(layer: Layer, u: Tensor, z: Tensor) -> tuple[Tensor, Tensor
     return torch.stack([rate.double(), zeros], -1).cpu(), z
 
 
+def _published_profile(layers: Sequence[Layer], z: Tensor) -> Tensor:
+    "The terms (B, L, 2) of all layers, from what the first one reads."
+    terms = []
+    for layer in layers:
+        of_layer, z = _published_terms(layer, cast(Tensor, layer.u), z)
+        terms.append(of_layer)
+    return torch.stack(terms, 1)
+
+
+def _layers_with_subspaces(model: LayeredModel) -> list[Layer]:
+    "All layers of a model; a `UserError` if one has no subspaces."
+    layers = list(model.layers) if _has_tokens(model) else []
+    if not layers or any(getattr(layer, "u", None) is None for layer in layers):
+        raise UserError(
+            f"CRATE's published rate is not defined for a {type(model).__name__}; "
+            "it needs layers with subspaces, such as those of CRATE"
+        )
+    return layers
+
+
 @torch.no_grad()
 def published_rates(
     model: LayeredModel,  # a member of this package whose layers have subspaces
@@ -545,21 +569,9 @@ def published_rates(
 ) -> pd.DataFrame:  # one row per layer: `published_rate` (nats), `zeros` (share), and `_std`
     "The rate and the sparsity as CRATE's code plots them, which are not those of `probe`."
     _check_model_and_batches(model, batches)
-    layers = list(model.layers) if _has_tokens(model) else []
-    subspaces = [u for l in layers if (u := getattr(l, "u", None)) is not None]
-    if not layers or len(subspaces) < len(layers):
-        raise UserError(
-            f"CRATE's published rate is not defined for a {type(model).__name__}; "
-            "it needs layers with subspaces, such as those of CRATE"
-        )
-    samples = []
+    layers = _layers_with_subspaces(model)
     with _evaluating(model):
-        for batch in batches:
-            z, terms = model.tokens(_first(batch)), []
-            for layer, u in zip(layers, subspaces):
-                of_layer, z = _published_terms(layer, u, z)
-                terms.append(of_layer)
-            samples.append(torch.stack(terms, 1))
+        samples = [_published_profile(layers, model.tokens(_first(b))) for b in batches]
     if not samples:
         raise UserError("a probe of no samples; give an iterable of batches, such as [x]")
     index = pd.RangeIndex(1, len(layers) + 1, name="layer")

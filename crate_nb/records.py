@@ -271,7 +271,8 @@ class Busy(UserError):
 
 
 def _take_lock(handle, id: str):
-    for _ in range(10):  # `busy` asks for an instant only: try again before giving up
+    # `busy` holds a lock for an instant, or while its process has to wait: try for a second.
+    for _ in range(50):
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -425,6 +426,20 @@ def _unchanged(path: Path, stat: os.stat_result) -> Record:
         raise Unregistered(path, record.config.variant)
     return record
 
+
+def _read_if_there(path: Path) -> Record | None:
+    "The record in a file; None if there is none, or no more."
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    try:
+        return _unchanged(path, stat)
+    except UserError as e:
+        if _is_gone(e):
+            return None
+        raise
+
 # %% ../nbs/18_records.ipynb #a24044e0
 class Store(Locks):
     """The records of one scale; those of variants that this process does not know are left out.
@@ -468,17 +483,7 @@ class Store(Locks):
         config: RunConfig | str,  # a configuration, or its id
     ) -> Record | None:
         "The record of a configuration or an id; None if there is none."
-        path = self.path(config if isinstance(config, str) else config.id)
-        try:
-            stat = os.stat(path)
-        except OSError:
-            return None
-        try:
-            return _unchanged(path, stat)
-        except UserError as e:
-            if _is_gone(e):
-                return None
-            raise
+        return _read_if_there(self.path(config if isinstance(config, str) else config.id))
 
     def put(
         self,

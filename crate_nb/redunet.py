@@ -364,10 +364,14 @@ class _Network(_Vectors):
         for z, pi in _states(start, self):
             labels = pi.argmax(1) if coded is None else coded
             for features in (z,) if found else (start, z):
-                sums, sizes = class_sums(features, labels, len(self.classes_))
-                chol, _, gamma = _factor(sums, sizes, self.eps)
-                found.append(_rates(chol, gamma))
+                found.append(_rates_of(features, labels, self))
         return _table(found)
+
+
+def _rates_of(z: Tensor, labels: Tensor, net: _Vectors) -> RateReduction:
+    "The rates of features (1, m, d) whose classes are given."
+    chol, _, gamma = _factor(*class_sums(z, labels, len(net.classes_)), net.eps)
+    return _rates(chol, gamma)
 
 # %% ../nbs/13_redunet.ipynb #12ed002c
 class ReduNet(

@@ -258,30 +258,34 @@ def _measured_by(records: Iterable[Record]) -> str:
     return f"{len(measured)} models, by commit {commits}" if measured else ""
 
 
+def _names(column: pd.Series) -> str:
+    "The different values of a column."
+    return ", ".join(sorted(column.dropna().astype(str).unique()))
+
+
+def _hits_of(records: Sequence[Record]) -> str:
+    "How many records say which test images are classified rightly, and what it matters."
+    hits = sum("test_hits" in r.final for r in records)
+    return (
+        f"{hits} of {len(records)} records say which are classified rightly (test_hits); where "
+        "some record of a check does not, its interval has an upper bound of their noise"
+    )
+
+
 def _facts(records: Sequence[Record]) -> list[tuple[str, str]]:
     "Where the page's numbers come from."
     p = pd.DataFrame([r.provenance for r in records])
     if p.empty:
         return [("crate_nb", __version__), ("records", "none")]
-
-    def names(column):
-        return ", ".join(sorted(p[column].dropna().astype(str).unique()))
-
-    training = duration(p.seconds.sum())
-    hits = sum("test_hits" in r.final for r in records)
-    days = sorted({p.utc.min()[:10], p.utc.max()[:10]})
+    package, commit, torch = (_names(p[column]) for column in ("package", "commit", "torch"))
     return [
         ("data", ", ".join(sorted({r.config.dataset for r in records}))),
-        ("records", f"{len(records)} trained models, {training} of training in all"),
-        ("device", names("device")),
-        ("code", f"crate_nb {names('package')}, commit {names('commit')}; torch {names('torch')}"),
-        ("trained", " to ".join(days)),
+        ("records", f"{len(p)} trained models, {duration(p.seconds.sum())} of training in all"),
+        ("device", _names(p.device)),
+        ("code", f"crate_nb {package}, commit {commit}; torch {torch}"),
+        ("trained", " to ".join(sorted({p.utc.min()[:10], p.utc.max()[:10]}))),
         ("measured", _measured_by(records) or "no model"),
-        (
-            "test images",
-            f"{hits} of {len(records)} records say which are classified rightly (test_hits); where "
-            "some record of a check does not, its interval has an upper bound of their noise",
-        ),
+        ("test images", _hits_of(records)),
     ]
 
 # %% ../nbs/28_report.ipynb #19fa0023

@@ -391,6 +391,7 @@ MOST_RUNS = 100_000  # of one grid
 
 
 def _check_axis(name: str, values: Any):
+    check_choice("axis", name, RunConfig.model_fields)
     if not isinstance(values, list | tuple) or not values:
         raise UserError(f"axis {name!r} has no values; give a list, such as {name} = [...]")
     if len(values) > MOST_RUNS:
@@ -400,6 +401,13 @@ def _check_axis(name: str, values: Any):
         if value in seen:
             raise UserError(f"axis {name!r} has the value {value} twice; give each once")
         seen.add(value)
+
+
+def _check_base(base: dict, axes: dict):
+    for name in base:
+        check_choice("field of the base", name, RunConfig.model_fields)
+        if name in axes:
+            raise UserError(f"{name!r} is an axis and in the base; keep one of the two")
 
 
 class Grid(Strict):
@@ -418,12 +426,8 @@ class Grid(Strict):
                 "such as: [axes] lr = [0.001, 0.0005]"
             )
         for name, values in axes.items():
-            check_choice("axis", name, RunConfig.model_fields)
             _check_axis(name, values)
-            if name in base:
-                raise UserError(f"{name!r} is an axis and in the base; keep one of the two")
-        for name in base:
-            check_choice("field of the base", name, RunConfig.model_fields)
+        _check_base(base, axes)
         runs = math.prod(map(len, axes.values()))
         if runs > MOST_RUNS:
             raise UserError(

@@ -17,7 +17,7 @@ from .core import UserError
 from .sparsify import MLP
 from .checkpoints import build_fitting, from_official
 from .models import VARIANTS, Architecture, ChannelScale, Layer
-from .models import LayeredClassifier, check_model, init_linear
+from .models import LayeredClassifier, check_model, init_linear, prepend
 
 # %% ../nbs/07_tost.ipynb #7a050006
 STEM_STAGES: dict[int, int] = {8: 3, 16: 4}  # side of a patch in pixels -> convolutions
@@ -45,10 +45,15 @@ def conv_stem(
     stages = STEM_STAGES[patch_size]
     widths = [channels, *(dim // 2**i for i in reversed(range(stages)))]
     parts: list[nn.Module] = []
-    for wide, narrow in zip(widths[1:], widths):
-        convolution = nn.Conv2d(narrow, wide, 3, stride=2, padding=1, bias=False)
-        parts += [nn.Sequential(convolution, nn.BatchNorm2d(wide)), nn.GELU()]
+    for narrow, wide in zip(widths, widths[1:]):
+        parts += [_halving(narrow, wide), nn.GELU()]
     return nn.Sequential(*parts[:-1])
+
+
+def _halving(narrow: int, wide: int) -> nn.Sequential:
+    "A convolution between two numbers of channels that halves the sides of an image."
+    convolution = nn.Conv2d(narrow, wide, 3, stride=2, padding=1, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(wide))
 
 # %% ../nbs/07_tost.ipynb #7a050009
 class FourierPositions(nn.Module):
@@ -133,11 +138,9 @@ class TostVision(LayeredClassifier):
         check_model(architecture, "tost-vision")
         a = self.architecture = architecture
         scale = 1e-5 if a.depth >= 24 else 1.0
-        row = replace(VARIANTS[a.variant], scale=scale)
         self.stem = conv_stem(a.channels, a.dim, a.patch_size)
         self.positions = FourierPositions(a.dim)
-        layers = (Layer(row, a.dim, a.heads, a.dropout) for _ in range(a.depth))
-        self.layers = cast(Sequence[Layer], nn.ModuleList(layers))
+        self.layers = cast(Sequence[Layer], nn.ModuleList(_layers(a, scale)))
         self.cls_token = nn.Parameter(torch.zeros(1, 1, a.dim))
         self.class_layers = nn.ModuleList(ClassAttention(a.dim, a.heads, scale) for _ in range(2))
         self.head = nn.Sequential(nn.LayerNorm(a.dim, 1e-6), nn.Linear(a.dim, a.num_classes))
@@ -149,12 +152,7 @@ class TostVision(LayeredClassifier):
         x: Tensor,  # images (B, C, H, W)
     ) -> Tensor:  # Z^0 (B, N, d), without a class token
         "What the first layer reads; a `UserError` if patches do not tile the images."
-        size, channels = self.architecture.patch_size, self.architecture.channels
-        if x.shape[1] != channels or x.shape[2] % size or x.shape[3] % size:
-            raise UserError(
-                f"images of shape {tuple(x.shape[1:])}; this model reads {channels} channels and "
-                f"sides that are multiples of {size}"
-            )
+        _check_tiled(x, self.architecture)
         z = self.stem(x)
         return (z + self.positions(*z.shape[2:])).flatten(2).transpose(1, 2)
 
@@ -163,36 +161,69 @@ class TostVision(LayeredClassifier):
         z: Tensor,  # Z^L (B, N, d), patches only
     ) -> Tensor:  # (B, d)
         "The class token, after it has read the patches by class attention."
-        z = torch.cat([self.cls_token.expand(len(z), -1, -1), z], 1)
+        z = prepend(self.cls_token, z)
         for layer in self.class_layers:
             z = layer(z)
         return z[:, 0]
 
+
+def _layers(a: Architecture, scale: float) -> list[Layer]:
+    "Layers with fresh weights, whose factors start at `scale`."
+    row = replace(VARIANTS[a.variant], scale=scale)
+    return [Layer(row, a.dim, a.heads, a.dropout) for _ in range(a.depth)]
+
+
+def _check_tiled(x: Tensor, a: Architecture):
+    size = a.patch_size
+    if x.shape[1] != a.channels or x.shape[2] % size or x.shape[3] % size:
+        raise UserError(
+            f"images of shape {tuple(x.shape[1:])}; this model reads {a.channels} channels and "
+            f"sides that are multiples of {size}"
+        )
+
 # %% ../nbs/07_tost.ipynb #7a050015
-def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size: int, **kw):
-    "The architecture that the shapes of a renamed state dict tell."
-    for name in kw:
+def _check_options(options: Mapping[str, object]):
+    for name in options:
         if name != "dropout":
             raise UserError(f"ToST has no {name}; allowed: heads, channels, image_size, dropout")
+
+
+def _check_telling(state: Mapping[str, Tensor]):
+    "Refuse a checkpoint without the tensors whose shapes tell the sizes."
     for name in ("head.1.weight", "stem.0.0.weight", "layers.0.compress.temp"):
         if name not in state:
             raise UserError(
                 f"an incomplete checkpoint of ToST's vision code: no tensor for {name!r}"
             )
+
+
+def _heads_of(state: Mapping[str, Tensor], asked: int | None) -> int:
+    "The number of heads: there is one temperature for each."
+    own = len(state["layers.0.compress.temp"])
+    if asked not in (None, own):
+        raise UserError(f"the checkpoint has {own} heads, not {asked}; leave heads out")
+    return own
+
+
+def _count(state: Mapping[str, Tensor], part: str) -> int:
+    "How many numbered members a part of the model has."
+    return len({key.split(".")[1] for key in state if key.startswith(part)})
+
+
+def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size: int, **kw):
+    "The architecture that the shapes of a renamed state dict tell."
+    _check_options(kw)
+    _check_telling(state)
     classes, dim = state["head.1.weight"].shape
-    own = len(state["layers.0.compress.temp"])  # one temperature for each head
-    if heads not in (None, own):
-        raise UserError(f"the checkpoint has {own} heads, not {heads}; leave heads out")
-    stages = len({k.split(".")[1] for k in state if k.startswith("stem.")})
     return Architecture(
         variant="tost-vision",
         image_size=image_size,
-        patch_size=2**stages,
+        patch_size=2 ** _count(state, "stem."),
         channels=state["stem.0.0.weight"].shape[1],
         num_classes=classes,
         dim=dim,
-        depth=len({k.split(".")[1] for k in state if k.startswith("layers.")}),
-        heads=own,
+        depth=_count(state, "layers."),
+        heads=_heads_of(state, heads),
         **kw,
     )
 

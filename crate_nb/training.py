@@ -412,6 +412,13 @@ def _received(chunk: tuple[Tensor, Tensor], made: torch.cuda.Event | None) -> tu
     return chunk
 
 
+def _targets(
+    draw: Callable, config: RunConfig, rows: Sequence[Tensor], sources: Sequence[torch.Generator]
+) -> Tensor:
+    "What is predicted of the images of some batches, where a task draws it, such as masks."
+    return torch.cat([draw(config, len(some), g) for some, g in zip(rows, sources)])
+
+
 class Batches:
     "The augmented batches of a run, epoch by epoch: uint8 images and labels on a device."
 
@@ -450,8 +457,7 @@ class Batches:
         x = apply_draws(self.x[taken], Draws.cat(draws), c.image_size)
         if self.task.target is None:
             return x, self.y[taken]
-        targets = [self.task.target(c, len(r), g) for r, g in zip(rows, sources)]
-        return x, send(torch.cat(targets), self.device)
+        return x, send(_targets(self.task.target, c, rows, sources), self.device)
 
     def epoch(
         self,
@@ -1247,6 +1253,17 @@ def _keep(trainer: Trainer, store: Store) -> Record:
     return record
 
 
+def _run(trainer: Trainer):
+    "Train to the end; where steps can't be captured on this machine, a note says so from now on."
+    try:
+        trainer.run()
+    except NotCaptured as e:
+        write_atomic(graphs_note(trainer.config), f"{e}\n")
+        raise
+    finally:
+        trainer.step.release_graphs()
+
+
 def _train(config: RunConfig, images: ImageData, engine: Engine, place: Place, force, report):
     "Train and keep a run whose lock is free, unless another process has just recorded it."
     store = place.store(config)
@@ -1262,13 +1279,7 @@ def _train(config: RunConfig, images: ImageData, engine: Engine, place: Place, f
             ProgressFile(work / "progress.json", config, report or bar, total) as told,
         ):
             trainer = Trainer(config, images, engine, work, place, told)
-            try:
-                trainer.run()
-            except NotCaptured as e:
-                write_atomic(graphs_note(config), f"{e}\n")
-                raise
-            finally:
-                trainer.step.release_graphs()
+            _run(trainer)
             return _keep(trainer, store)
 
 # %% ../nbs/21_training.ipynb #95d1ffea
@@ -1299,19 +1310,14 @@ def train(
     place = as_place(place, **options)
     store = place.store(config)
     pick_device(place.device)  # a mistake is told even where there is a record
-    record = None if force else store.get(config)
-    if record:
-        tidy(store, record.id)
-    if record and place.data is None:
-        return record
-    if not record and place.is_late:
+    if not force and (record := store.get(config)):
+        return _stored(record, store, place)
+    if place.is_late:
         raise Paused(
             f"run {config.id}: no time is left to begin; the same command goes on from here"
         )
     images = data_for(config, place.data)
     check_same_images(store, images, config)
-    if record:  # a folder may hold other images under the label: those were checked first
-        return record
     _check_subspaces(config, images)
     _check_start(config, images, place)
     git_commit()  # the code that runs is that of now, not of the end
@@ -1322,6 +1328,14 @@ def train(
         gc.collect()
         torch.cuda.empty_cache()
     _tell(record)
+    return record
+
+
+def _stored(record: Record, store: Store, place: Place) -> Record:
+    "A record that is there already; a `UserError` if it is of other images than those given."
+    tidy(store, record.id)
+    if place.data is not None:  # a folder may hold any images under the record's label
+        check_same_images(store, data_for(record.config, place.data), record.config)
     return record
 
 # %% ../nbs/21_training.ipynb #36b826d7

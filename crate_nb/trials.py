@@ -133,10 +133,9 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _outcome(
-    experiment: str, trial: Trial, numbers: Mapping[str, Any], tables: _Tables, seconds: float
-) -> Outcome:
-    made = dict(
+def _provenance(seconds: float) -> dict[str, Any]:
+    "By which code and where a trial was run."
+    return dict(
         package=__version__,
         commit=git_commit(),
         torch=torch.__version__,
@@ -145,6 +144,11 @@ def _outcome(
         utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         seconds=round(seconds, 2),
     )
+
+
+def _outcome(
+    experiment: str, trial: Trial, numbers: Mapping[str, Any], tables: _Tables, seconds: float
+) -> Outcome:
     rows = {k: [{n: _plain(v) for n, v in r.items()} for r in t] for k, t in tables.items()}
     columns = {column for table in rows.values() for row in table for column in row}
     if both := columns & set(type(trial).model_fields):
@@ -154,7 +158,7 @@ def _outcome(
             id=trial.id,
             experiment=experiment,
             config=trial.model_dump(mode="json"),
-            provenance=made,
+            provenance=_provenance(seconds),
             numbers={k: None if v is None else float(v) for k, v in numbers.items()},
             tables=rows,
         )
@@ -165,11 +169,20 @@ def _outcome(
         ) from None
 
 # %% ../nbs/19_trials.ipynb #0f920011
+_Run = Callable[[Any], tuple[Mapping[str, Any], _Tables]]  # a trial -> its numbers and tables
+
+
+def _tried(experiment: str, trial: Trial, run: _Run) -> Outcome:
+    start = time.perf_counter()
+    numbers, tables = run(trial)
+    return _outcome(experiment, trial, numbers, tables, time.perf_counter() - start)
+
+
 def run_trials(
     experiment: str,  # whose trials they are
     scale: str,  # a row of `runs.SCALES`
     trials: Sequence[Trial],  # what is tried, in this order
-    run: Callable[[Any], tuple[Mapping[str, Any], _Tables]],  # a trial -> its numbers and tables
+    run: _Run,  # a trial -> its numbers and tables
     root: Path | None = None,  # default: `data/trials` below `core.home()`
 ) -> list[Outcome]:  # in the order of `trials`
     """The outcomes of some trials; those that are not recorded are tried now.
@@ -183,9 +196,6 @@ def run_trials(
     with progress_bar(total=missing, desc=experiment, disable=not missing) as bar:
         for i, trial in enumerate(trials):
             if found[i] is None:
-                start = time.perf_counter()
-                numbers, tables = run(trial)
-                seconds = time.perf_counter() - start
-                found[i] = kept.put(_outcome(experiment, trial, numbers, tables, seconds))
+                found[i] = kept.put(_tried(experiment, trial, run))
                 bar.update()
     return [outcome for outcome in found if outcome is not None]

@@ -8,6 +8,7 @@ __all__ = ['Said', 'progress_of', 'watched', 'look', 'summary', 'picture', 'watc
 # %% ../nbs/30_watch.ipynb #aeb70003
 import json, os, time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic
 from rich.console import Console
@@ -68,17 +69,23 @@ def watched(
     "The runs to watch; a `UserError` for an unknown name."
     check_choice("scale", scale, SCALES)
     if not names:
-        work = Store(scale).work("")
-        ids = sorted(os.listdir(work)) if work.is_dir() else []
-        return [config for id in ids if (config := _config_in(f"{work}/{id}"))]
-    runs: list[RunConfig] = []
-    for name in names:
-        if name.endswith(".toml"):
-            runs += grid_configs(find_grid(name, scale), scale, dataset)
-        else:
-            check_choice("queue", name, [*EXPERIMENTS, *PARTS, "or the path of a .toml file"])
-            runs += plan(name, scale, dataset)
+        return _begun(Store(scale).work(""))
+    runs = [config for name in names for config in _named(name, scale, dataset)]
     return list({config.id: config for config in runs}.values())
+
+
+def _begun(work: Path) -> list[RunConfig]:
+    "The runs that have a work folder: trained now, stopped or submitted."
+    ids = sorted(os.listdir(work)) if work.is_dir() else []
+    return [config for id in ids if (config := _config_in(f"{work}/{id}"))]
+
+
+def _named(name: str, scale: str, dataset: str | None) -> Sequence[RunConfig]:
+    "The runs of a grid or an experiment."
+    if name.endswith(".toml"):
+        return grid_configs(find_grid(name, scale), scale, dataset)
+    check_choice("queue", name, [*EXPERIMENTS, *PARTS, "or the path of a .toml file"])
+    return plan(name, scale, dataset)
 
 # %% ../nbs/30_watch.ipynb #aeb7000c
 _STATES = ("running", "failed", "stopped", "queued", "waiting", "done")  # in this order

@@ -8,7 +8,7 @@ __all__ = ['FORMAT', 'FREE', 'weights_digest', 'round_to_half', 'pack_weights', 
 
 # %% ../nbs/09_weights.ipynb #a1c00004
 import json, math, re, tarfile, warnings, zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
@@ -36,13 +36,22 @@ def round_to_half(
     "Round a model's float32 tensors to float16; a `UserError` if one is too large for it."
     for name, tensor in model.state_dict().items():
         if tensor.dtype == torch.float32:
-            rounded = tensor.half().float()
-            if not torch.equal(rounded.isfinite(), tensor.isfinite()):
-                raise UserError(
-                    f"{name} holds numbers above 65,504, the largest of float16; export it whole"
-                )
-            tensor.copy_(rounded)
+            tensor.copy_(_rounded(name, tensor))
     return model
+
+
+def _rounded(name: str, tensor: Tensor) -> Tensor:
+    rounded = tensor.half().float()
+    if not torch.equal(rounded.isfinite(), tensor.isfinite()):
+        raise UserError(
+            f"{name} holds numbers above 65,504, the largest of float16; export it whole"
+        )
+    return rounded
+
+
+def _halved(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    "Float32 tensors as float16; all others as they are."
+    return {k: v.half() if v.dtype == torch.float32 else v for k, v in state.items()}
 
 
 def pack_weights(
@@ -55,9 +64,8 @@ def pack_weights(
     own = dict(architecture=asdict(model.architecture), digest=weights_digest(state))
     about = dict(format=FORMAT) | own | about
     about["told_digest"] = told_digest(about)
-    if half:
-        state = {k: v.half() if v.dtype == torch.float32 else v for k, v in state.items()}
-    return save(state, metadata={"crate_nb": json.dumps(about, ensure_ascii=False)})
+    told = {"crate_nb": json.dumps(about, ensure_ascii=False)}
+    return save(_halved(state) if half else state, metadata=told)
 
 # %% ../nbs/09_weights.ipynb #a1c0000a
 @dataclass(frozen=True)
@@ -181,13 +189,17 @@ def _values(text: str, path: Path) -> dict[str, Any]:
         ) from e
 
 
+def _shapes(architecture: Architecture) -> dict[str, torch.Size]:
+    "The shapes of a model's tensors; no memory is taken for them."
+    with torch.device("meta"):
+        return {name: t.shape for name, t in make_model(architecture).state_dict().items()}
+
+
 def _check_described(path: Path, state: Mapping[str, Tensor], architecture: Architecture):
     "The tensors of a file are those of its architecture."
     layers = {name.split(".")[1] for name in state if name.startswith("layers.")}
-    shapes: dict[str, Any] = {}
-    if len(layers) == architecture.depth <= MOST_LAYERS:  # else it may be too deep to be built
-        with torch.device("meta"):
-            shapes = {k: v.shape for k, v in make_model(architecture).state_dict().items()}
+    is_built = len(layers) == architecture.depth <= MOST_LAYERS  # else it may be too deep for it
+    shapes = _shapes(architecture) if is_built else {}
     wrong = [k for k in {**state, **shapes} if k not in state or state[k].shape != shapes.get(k)]
     if wrong:
         raise UserError(
@@ -258,9 +270,13 @@ def resize_positions(
         )
     if old == side:
         return positions
-    grid = positions[:, front:].unflatten(1, (old, old)).permute(0, 3, 1, 2)  # (1, d, old, old)
-    grid = F.interpolate(grid, (side, side), mode="bicubic", align_corners=False)
-    return torch.cat([positions[:, :front], grid.flatten(2).mT], 1)
+    return torch.cat([positions[:, :front], _resized(positions[:, front:], old, side)], 1)
+
+
+def _resized(positions: Tensor, old: int, side: int) -> Tensor:
+    "(1, old^2, d) -> (1, side^2, d)."
+    grid = positions.unflatten(1, (old, old)).permute(0, 3, 1, 2)  # (1, d, old, old)
+    return F.interpolate(grid, (side, side), mode="bicubic", align_corners=False).flatten(2).mT
 
 # %% ../nbs/09_weights.ipynb #a1c00020
 FREE = ("image_size", "num_classes", "dropout", "head_eps")  # may differ from those of the start
@@ -275,23 +291,26 @@ def check_start(
     differ = [k for k in here if k not in FREE and there[k] != here[k]]
     if not differ:
         return
+    raise UserError(f"the weights in {weights.file} are {_mismatch(there, here, differ)}")
+
+
+def _mismatch(there: Mapping[str, Any], here: Mapping[str, Any], differ: Sequence[str]) -> str:
+    "How weights and a new model differ, and what to do."
     if "channels" in differ:
-        raise UserError(
-            f"the weights in {weights.file} are for images of {there['channels']} channels, "
+        return (
+            f"for images of {there['channels']} channels, "
             f"these have {here['channels']}; use images of {there['channels']}"
         )
     made = VARIANTS[there["variant"]]
     if "autoencoder" == made.model != VARIANTS[here["variant"]].model:
-        raise UserError(
-            f"the weights in {weights.file} are of a masked autoencoder, and {here['variant']} "
+        return (
+            f"of a masked autoencoder, and {here['variant']} "
             f"is none; start a run of {there['variant']}, or read its features by encode(x)"
         )
     told = ", ".join(f"{k} {there[k]} and not {here[k]}" for k in differ)
     own = {"lam"} if made.lam is not None else set()  # the variant sets it
     same = " ".join(f"{k}={there[k]}" for k in differ if k not in own)
-    raise UserError(
-        f"the weights in {weights.file} are of another model ({told}); use its sizes (--set {same})"
-    )
+    return f"of another model ({told}); use its sizes (--set {same})"
 
 # %% ../nbs/09_weights.ipynb #a1c00021
 def _fitted(name: str, tensor: Tensor, own: Tensor, learned: bool) -> Tensor:
@@ -309,8 +328,11 @@ def fit_weights(
     check_start(weights, model.architecture)
     own, learned = model.state_dict(), dict(model.named_parameters())
     free = "head." if VARIANTS[model.architecture.variant].task == "classification" else ()
+    fitted = {
+        name: _fitted(name, tensor, own.get(name, tensor), name in learned)
+        for name, tensor in weights.state.items()
+        if not name.startswith(free)
+    }
     head = {name: tensor for name, tensor in own.items() if name.startswith(free)}
-    body = {name: t for name, t in weights.state.items() if not name.startswith(free)}
-    body = {name: _fitted(name, t, own.get(name, t), name in learned) for name, t in body.items()}
-    load_weights(model, body | head)
+    load_weights(model, fitted | head)
     return model
