@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from torch import Tensor, nn
 from .core import UserError, check_kind
 from .compress import Half
-from .models import Classifier, LayeredModel, VARIANTS
+from .models import Architecture, Classifier, LayeredModel, VARIANTS
 from .tost import FourierPositions
 from .masked import sincos_positions
 from .weights import resize_positions
@@ -51,14 +51,15 @@ def at_size(
     other = deepcopy(model, {id(t): t for t in tensors})
     if size == model.architecture.image_size:
         return other
+    resized = replace(model.architecture, image_size=size)
     if not isinstance(getattr(other, "positions", None), FourierPositions):  # those fit any grid
-        _resize(other, size)
-    other.architecture = replace(model.architecture, image_size=size)
+        _resize_tokeniser(other, resized)
+    other.architecture = resized
     return other
 
 
-def _resize(model: Classifier, size: int):
-    "Let a model's tokeniser read images of another size; a `UserError` without positions."
+def _resize_tokeniser(model: Classifier, resized: Architecture):
+    "Let a model's tokeniser read images of another size; a `UserError` if it has no positions."
     tokeniser = getattr(model, "tokeniser", None)
     positions = getattr(tokeniser, "positions", None)
     if tokeniser is None or positions is None:
@@ -66,8 +67,8 @@ def _resize(model: Classifier, size: int):
             f"a {type(model).__name__} has no learned positions to interpolate; "
             f"give it images of {model.architecture.image_size} pixels"
         )
-    tokeniser.positions = _positions_at(positions, size // model.architecture.patch_size)
-    tokeniser.architecture = replace(model.architecture, image_size=size)
+    tokeniser.positions = _positions_at(positions, resized.image_size // resized.patch_size)
+    tokeniser.architecture = resized
 
 # %% ../nbs/12_attention.ipynb #a77e000f
 def _reading(model: Classifier, x: Tensor) -> Classifier:
@@ -294,18 +295,14 @@ def _rows(x: Tensor, titles: list[str]) -> tuple[plt.Figure, np.ndarray]:
     "A figure with the images in its first column, and the rows of the other axes."
     size = (1.3 * (1 + len(titles)), 1.35 * len(x))
     fig, axes = plt.subplots(len(x), 1 + len(titles), figsize=size, squeeze=False)
-    _entitle(axes[0], ["image", *titles])
+    for ax, title in zip(axes[0], ["image", *titles]):
+        ax.set_title(title, fontsize=9)
     for row, image in zip(axes, _shown(x)):
         row[0].imshow(image)
     for ax in axes.flat:
         ax.set_axis_off()
     fig.tight_layout(pad=0.4)
     return fig, axes[:, 1:]
-
-
-def _entitle(axes: np.ndarray, titles: list[str]):
-    for ax, title in zip(axes, titles):
-        ax.set_title(title, fontsize=9)
 
 
 def draw_heads(

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 import torch, torch.nn as nn
 from torch import Tensor
 from .core import UserError, check_choice, reading
@@ -261,7 +261,7 @@ def recognise(
     raise UserError(f"a checkpoint with {told}; known: {known}")
 
 # %% ../nbs/05_checkpoints.ipynb #4f3ffa7b
-def _refuse(form: Format, why: str):
+def _refuse(form: Format, why: str) -> NoReturn:
     raise UserError(f"not a checkpoint of {form.system}: {why}")
 
 

@@ -28,8 +28,8 @@ from .records import Record, Store, training_name, unpack_hits
 from .trials import Trials
 from .measures import MEASURES, MeasureSettings, is_measured
 from .correlation import Parts, audit, comparable, compare_taus
-from .correlation import draws_about_estimate, groups, model_table, percentile_interval
-from .correlation import srr_of, two_way, two_way_parts, weighted_tau
+from .correlation import draws_about_estimate, model_table, percentile_interval
+from .correlation import srr_of, two_way, two_way_parts, weighted_along
 from .sweeps import dataset_label, plan
 
 # %% ../nbs/25_claims.ipynb #a9f04d20
@@ -339,53 +339,6 @@ def complete_grids(
     complete = [by_seed[seed] for seed in sorted(by_seed) if len(by_seed[seed]) == models]
     return [r for of_seed in complete for r in of_seed]
 
-# %% ../nbs/25_claims.ipynb #c1a10017
-def _pair_signs(x: np.ndarray) -> np.ndarray:
-    "The sign of the difference of each pair in a group: (groups, models) -> (groups, pairs)."
-    first, second = np.triu_indices(x.shape[1], 1)
-    return np.sign(x[:, first] - x[:, second])
-
-
-def _group_taus(m: np.ndarray, g: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    "Kendall's tau-b of each group in each draw, from the signs of pairs; 0 where all are tied."
-    first, second = np.triu_indices(drawn.shape[-1], 1)
-    pairs = drawn[..., first] * drawn[..., second]  # how often each pair is drawn
-    alike, of_m, of_g = (np.einsum("dgp,gp->dg", pairs, s) for s in (m * g, m * m, g * g))
-    norm = np.sqrt(of_m * of_g)
-    return np.divide(alike, norm, out=np.zeros_like(norm), where=norm > 0)
-
-
-def _times_drawn(drawn: np.ndarray) -> np.ndarray:
-    "How often each group's most drawn model is drawn; 0 without a second model."
-    return drawn.max(-1) * ((drawn > 0).sum(-1) > 1)
-
-
-def _granulated_tau(
-    values: np.ndarray, gap: pd.Series, members: Sequence[np.ndarray]
-) -> Callable[[np.ndarray], np.ndarray]:
-    "The statistic for `two_way_parts`: the mean tau over groups; nan in a draw without any."
-    groups = np.stack(members)  # (groups, models of each)
-    of_values = _pair_signs(np.asarray(values, float)[groups])
-    of_gap = _pair_signs(np.asarray(gap, float)[groups])
-
-    def statistic(weights):  # (draws, models) -> (draws,)
-        drawn = weights[:, groups]  # (draws, groups, models)
-        taus, times = _group_taus(of_values, of_gap, drawn), _times_drawn(drawn)
-        count = np.where(times.any(1), times.sum(1), np.nan)
-        return (taus * times).sum(1) / count
-
-    return statistic
-
-
-def _tau_of(
-    values: np.ndarray, table: pd.DataFrame, axis: str | None, axes: dict[str, int]
-) -> Callable[[np.ndarray], np.ndarray] | None:
-    "The statistic over all pairs, or along an axis; None if no group of the axis is complete."
-    if axis is None:
-        return weighted_tau(values, table.gap, table.seed)
-    members = [f.index.to_numpy() for f in groups(table, axis, axes)]
-    return _granulated_tau(values, table.gap, members) if members else None
-
 # %% ../nbs/25_claims.ipynb #c1a10019
 class Study:
     "The models of one width of the correlation study, and the taus of their measures."
@@ -427,7 +380,7 @@ class Study:
         "A tau with all its draws."
         key = (measure, eps if measure == "SRR" else None, axis)
         if key not in self._taus:
-            statistic = _tau_of(self.values(measure, eps), self.table, axis, self.axes)
+            statistic = weighted_along(self.values(measure, eps), self.table, axis, self.axes)
             self._taus[key] = two_way_parts(statistic, self.weights) if statistic else None
         return self._taus[key]
 

@@ -941,13 +941,11 @@ def sweep_command(
     GRID is tab1 (the correlation study), relatives (the same among relatives of CRATE), or a
     .toml file with [base] and [axes]. What is there already is not computed again.
     """
-    _check_engine(engine)
-    if engine == "local" and not status:
-        warm_processes()  # imports beside this process
     from crate_nb.training import start_from
     from crate_nb.sweeps import SlurmOptions, describe, find_grid, grid_configs, place_of
     from crate_nb.sweeps import submit_slurm, sweep_local, sweep_status, wait_for
 
+    _check_engine(engine)
     here = device if engine == "local" else "auto"  # a cluster's front end may have no GPU
     _, place = place_of(scale, dataset, here, workers=workers, init=init)
     configs = grid_configs(find_grid(grid, scale), scale, dataset)

@@ -5,7 +5,7 @@
 # %% ../nbs/00_core.ipynb #b21dc5b4
 from __future__ import annotations
 import fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib, statistics
-import subprocess, sys, tempfile, threading, time
+import signal, subprocess, sys, tempfile, threading, time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
@@ -478,6 +478,19 @@ def is_warm() -> bool:
     return _has_server
 
 
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    "Processes that are started in the block ignore Ctrl-C; only the main thread can see to that."
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+
+
 def _start_server() -> None:
     "Start a server that finds modules where this process does, and not in the current folder."
     global _has_server
@@ -486,7 +499,8 @@ def _start_server() -> None:
     kept = {name: os.environ.pop(name, None) for name in search}
     os.environ.update(search)
     try:
-        forkserver.ensure_running()
+        with _deaf_to_interrupts():  # the server ignores them only when it has imported all
+            forkserver.ensure_running()
     finally:
         for name in search:
             del os.environ[name]

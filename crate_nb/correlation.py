@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['model_table', 'comparable', 'kendall', 'mean_tau', 'groups', 'granulated', 'correlations', 'bootstrap_tau',
            'percentile_interval', 'TwoWay', 'two_way', 'Parts', 'two_way_parts', 'draws_about_estimate',
-           'two_way_draws', 'weighted_tau', 'permute_types', 'partial_tau', 'split_tau', 'agreement', 'compare_taus',
-           'overall_table', 'srr_terms_of', 'srr_of', 'srr_choices', 'fits', 'infer_models', 'audit']
+           'two_way_draws', 'weighted_tau', 'weighted_granulated', 'weighted_along', 'permute_types', 'partial_tau',
+           'split_tau', 'agreement', 'compare_taus', 'overall_table', 'srr_terms_of', 'srr_of', 'srr_choices', 'fits',
+           'infer_models', 'audit']
 
 # %% ../nbs/23_correlation.ipynb #71cbfcb0
 import itertools
@@ -280,6 +281,57 @@ def weighted_tau(
         return np.mean([bootstrap_tau(measure[i], gap[i], weights[:, i]) for i in members], 0)
 
     return statistic
+
+# %% ../nbs/23_correlation.ipynb #10b00061
+def _pair_signs(x: np.ndarray) -> np.ndarray:
+    "The sign of the difference of each pair in a group: (groups, models) -> (groups, pairs)."
+    first, second = np.triu_indices(x.shape[1], 1)
+    return np.sign(x[:, first] - x[:, second])
+
+
+def _group_taus(m: np.ndarray, g: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    "Kendall's tau-b of each group in each draw, from the signs of pairs; 0 where all are tied."
+    first, second = np.triu_indices(drawn.shape[-1], 1)
+    pairs = drawn[..., first] * drawn[..., second]  # how often each pair is drawn
+    alike, of_m, of_g = (np.einsum("dgp,gp->dg", pairs, s) for s in (m * g, m * m, g * g))
+    norm = np.sqrt(of_m * of_g)
+    return np.divide(alike, norm, out=np.zeros_like(norm), where=norm > 0)
+
+
+def _times_drawn(drawn: np.ndarray) -> np.ndarray:
+    "How often each group's most drawn model is drawn; 0 without a second model."
+    return drawn.max(-1) * ((drawn > 0).sum(-1) > 1)
+
+
+def weighted_granulated(
+    measure: Sequence[float] | np.ndarray,  # one value per model
+    gap: Sequence[float],  # of the same models
+    members: Sequence[np.ndarray],  # groups of equally many models, by their places
+) -> Callable[[np.ndarray], np.ndarray]:
+    "The statistic for `two_way_parts`: the mean tau over groups; nan in a draw without any."
+    models = np.stack(members)  # (groups, models of each)
+    of_values, of_gap = _pair_signs(_numbers(measure)[models]), _pair_signs(_numbers(gap)[models])
+
+    def statistic(weights):  # (draws, models) -> (draws,)
+        drawn = weights[:, models]  # (draws, groups, models)
+        taus, times = _group_taus(of_values, of_gap, drawn), _times_drawn(drawn)
+        count = np.where(times.any(1), times.sum(1), np.nan)
+        return (taus * times).sum(1) / count
+
+    return statistic
+
+# %% ../nbs/23_correlation.ipynb #10b00064
+def weighted_along(
+    measure: Sequence[float] | np.ndarray,  # one value per model
+    table: pd.DataFrame,  # one row per model: the axes, `gap`, `seed`
+    axis: str | None,  # one of `axes`; None: over all pairs of a grid
+    axes: dict[str, int],  # all of the grid -> how many values each has
+) -> Callable[[np.ndarray], np.ndarray] | None:  # None: no group of the axis is complete
+    "The statistic of a study, for `two_way_parts`: tau over all pairs, or along one axis."
+    if axis is None:
+        return weighted_tau(measure, table.gap, table.seed)
+    members = [f.index.to_numpy() for f in groups(table, axis, axes)]
+    return weighted_granulated(measure, table.gap, members) if members else None
 
 # %% ../nbs/23_correlation.ipynb #27a70006
 def _tau_of_present(x: np.ndarray, y: np.ndarray) -> float:

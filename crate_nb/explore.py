@@ -351,9 +351,9 @@ fieldset label { font-weight: 400; display: flex; align-items: center; gap: .35r
 fieldset input { width: auto }
 svg.key { width: 1rem; height: 1rem; overflow: visible }
 .scroll { overflow: auto; max-height: 32rem; border: 1px solid var(--line) }
-table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums;
+table { border-collapse: collapse; font-size: .75rem; font-variant-numeric: tabular-nums;
   width: 100% }
-th, td { padding: .28rem .42rem; border-bottom: 1px solid var(--line); text-align: right;
+th, td { padding: .28rem .3rem; border-bottom: 1px solid var(--line); text-align: right;
   white-space: nowrap }
 th { position: sticky; top: 0; background: var(--tint); vertical-align: bottom;
   white-space: normal }

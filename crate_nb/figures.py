@@ -866,11 +866,12 @@ def _code_hash(notebook: Path) -> str:
 
 def _stamp(notebook: Path, scales: Iterable[str], trials: Iterable[str]) -> dict[str, Any]:
     "The hash of a notebook's code, and the digests of some scales' records and some trials."
+    code = _code_hash(notebook)
     read: dict[str, Any] = dict(records={s: Store(s).digest() for s in sorted(scales)})
     if trials := sorted(trials):
         where = {name: name.split("/") for name in trials}
         read["trials"] = {k: Trials(name, scale).digest() for k, (scale, name) in where.items()}
-    return dict(code=_code_hash(notebook)) | read
+    return dict(code=code) | read
 
 
 def stamp(

@@ -6,7 +6,7 @@
 __all__ = ['WarmKernels', 'run_notebook']
 
 # %% ../nbs/31_notebooks.ipynb #a9fb0003
-import json, os, tempfile, uuid
+import json, os, signal, tempfile, uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ def _become_kernel(arguments: Sequence[str], env: Mapping[str, str], cwd: str):
     os.environ.update(env, JPY_PARENT_PID=str(os.getppid()))
     os.chdir(cwd)
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the server ignores interrupts
     threadpool_limits(1)
     from ipykernel.kernelapp import IPKernelApp
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from numbers import Real
-from typing import Any, cast
+from typing import Any
 import pandas as pd, torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -542,24 +542,25 @@ def _published_terms(layer: Layer, u: Tensor, z: Tensor) -> tuple[Tensor, Tensor
     return torch.stack([rate.double(), zeros], -1).cpu(), z
 
 
-def _published_profile(layers: Sequence[Layer], z: Tensor) -> Tensor:
+def _published_profile(layers: Sequence[tuple[Layer, Tensor]], z: Tensor) -> Tensor:
     "The terms (B, L, 2) of all layers, from what the first one reads."
     terms = []
-    for layer in layers:
-        of_layer, z = _published_terms(layer, cast(Tensor, layer.u), z)
+    for layer, u in layers:
+        of_layer, z = _published_terms(layer, u, z)
         terms.append(of_layer)
     return torch.stack(terms, 1)
 
 
-def _layers_with_subspaces(model: LayeredModel) -> list[Layer]:
-    "All layers of a model; a `UserError` if one has no subspaces."
+def _layers_with_subspaces(model: LayeredModel) -> list[tuple[Layer, Tensor]]:
+    "All layers of a model, each with its subspaces; a `UserError` if one has none."
     layers = list(model.layers) if _has_tokens(model) else []
-    if not layers or any(getattr(layer, "u", None) is None for layer in layers):
+    found = [(layer, u) for layer in layers if (u := getattr(layer, "u", None)) is not None]
+    if not found or len(found) < len(layers):
         raise UserError(
             f"CRATE's published rate is not defined for a {type(model).__name__}; "
             "it needs layers with subspaces, such as those of CRATE"
         )
-    return layers
+    return found
 
 
 @torch.no_grad()

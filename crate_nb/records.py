@@ -271,7 +271,7 @@ class Busy(UserError):
 
 
 def _take_lock(handle, id: str):
-    # `busy` holds a lock for an instant, or while its process has to wait: try for a second.
+    # `busy` holds a lock for an instant, or longer on a busy machine: try for a second.
     for _ in range(50):
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -258,13 +258,13 @@ def _measured_by(records: Iterable[Record]) -> str:
     return f"{len(measured)} models, by commit {commits}" if measured else ""
 
 
-def _names(column: pd.Series) -> str:
+def _different(column: pd.Series) -> str:
     "The different values of a column."
     return ", ".join(sorted(column.dropna().astype(str).unique()))
 
 
 def _hits_of(records: Sequence[Record]) -> str:
-    "How many records say which test images are classified rightly, and what it matters."
+    "How many records say which test images are right, and what follows where one does not."
     hits = sum("test_hits" in r.final for r in records)
     return (
         f"{hits} of {len(records)} records say which are classified rightly (test_hits); where "
@@ -277,12 +277,12 @@ def _facts(records: Sequence[Record]) -> list[tuple[str, str]]:
     p = pd.DataFrame([r.provenance for r in records])
     if p.empty:
         return [("crate_nb", __version__), ("records", "none")]
-    package, commit, torch = (_names(p[column]) for column in ("package", "commit", "torch"))
+    package, commit, built_on = (_different(p[name]) for name in ("package", "commit", "torch"))
     return [
         ("data", ", ".join(sorted({r.config.dataset for r in records}))),
         ("records", f"{len(p)} trained models, {duration(p.seconds.sum())} of training in all"),
-        ("device", _names(p.device)),
-        ("code", f"crate_nb {package}, commit {commit}; torch {torch}"),
+        ("device", _different(p["device"])),
+        ("code", f"crate_nb {package}, commit {commit}; torch {built_on}"),
         ("trained", " to ".join(sorted({p.utc.min()[:10], p.utc.max()[:10]}))),
         ("measured", _measured_by(records) or "no model"),
         ("test images", _hits_of(records)),

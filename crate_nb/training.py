@@ -1253,7 +1253,7 @@ def _keep(trainer: Trainer, store: Store) -> Record:
     return record
 
 
-def _run(trainer: Trainer):
+def _run_to_end(trainer: Trainer):
     "Train to the end; where steps can't be captured on this machine, a note says so from now on."
     try:
         trainer.run()
@@ -1279,7 +1279,7 @@ def _train(config: RunConfig, images: ImageData, engine: Engine, place: Place, f
             ProgressFile(work / "progress.json", config, report or bar, total) as told,
         ):
             trainer = Trainer(config, images, engine, work, place, told)
-            _run(trainer)
+            _run_to_end(trainer)
             return _keep(trainer, store)
 
 # %% ../nbs/21_training.ipynb #95d1ffea

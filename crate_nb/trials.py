@@ -153,12 +153,13 @@ def _outcome(
     columns = {column for table in rows.values() for row in table for column in row}
     if both := columns & set(type(trial).model_fields):
         raise UserError(f"column {min(both)!r} of {experiment} is a field of its trials; rename it")
+    made = _provenance(seconds)
     try:
         return Outcome(
             id=trial.id,
             experiment=experiment,
             config=trial.model_dump(mode="json"),
-            provenance=_provenance(seconds),
+            provenance=made,
             numbers={k: None if v is None else float(v) for k, v in numbers.items()},
             tables=rows,
         )
