@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FORMATS', 'MOST_LAYERS', 'MOST_TENSORS', 'Format', 'official_name', 'official_key', 'unwrap', 'kernels_as_rows',
-           'recognise', 'from_official', 'check_fits', 'load_weights', 'check_complete', 'build_fitting',
+           'numbers_of', 'recognise', 'from_official', 'check_fits', 'load_weights', 'check_complete', 'build_fitting',
            'read_safetensors']
 
 # %% ../nbs/05_checkpoints.ipynb #e8dfc74a
@@ -241,6 +241,14 @@ def kernels_as_rows(
         )
     return kernels.permute(0, 2, 3, 1).flatten(1)
 
+# %% ../nbs/05_checkpoints.ipynb #5c0e0020
+def numbers_of(
+    state: Mapping[str, object],  # tensors by name, ours or of other code
+    part: str,  # the beginning of their names with the dot, such as `layers.`
+) -> set[str]:  # as the names have them, such as {"0", "1"}
+    "The numbers of the members of a part of a model, such as its layers."
+    return {name.removeprefix(part).split(".")[0] for name in state if name.startswith(part)}
+
 # %% ../nbs/05_checkpoints.ipynb #5c0e0005
 def recognise(
     state: Mapping[str, Tensor],  # as `unwrap` gives it
@@ -361,7 +369,7 @@ def build_fitting(
     system: str | None = None,  # a row of `FORMATS`, in whose names a missing tensor is told
 ) -> _M:  # with the weights
     "A model with weights, built only if it fits them; a `UserError` tells what does not."
-    layers = {name.split(".")[1] for name in state if name.startswith("layers.")}
+    layers = numbers_of(state, "layers.")
     if len(layers) > MOST_LAYERS:
         raise UserError(f"the checkpoint has {len(layers)} layers; allowed: at most {MOST_LAYERS}")
     with torch.device("meta"):

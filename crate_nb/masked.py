@@ -15,7 +15,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from .core import UserError, check_choice, check_kind
 from .compress import COMPRESS, Output, SubspaceAttention
-from .checkpoints import build_fitting, kernels_as_rows, unwrap
+from .checkpoints import build_fitting, kernels_as_rows, numbers_of, unwrap
 from .models import Architecture, EMBEDDINGS, Layer, LayerTokens, LayeredModel
 from .models import VARIANTS, check_images, check_model, official_heads, patchify, prepend
 
@@ -380,7 +380,7 @@ def load_masked(
 ) -> MaskedAutoencoder:
     "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
     state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
-    depth = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
+    depth = len(numbers_of(state, "blocks."))
     ours, sizes = _under_our_names(state, depth), _sizes_of(state, channels)
     heads = official_heads("crate-mae", sizes["dim"]) if heads is None else heads
     architecture = Architecture("crate-mae", depth=depth, heads=heads, **sizes, **kw)

@@ -25,7 +25,7 @@ from .core import UserError, check_choice, reading, resolve
 from .compress import COMPRESS, Half, Output
 from .sparsify import SPARSIFY
 from .checkpoints import FORMATS, Format, build_fitting, from_official
-from .checkpoints import recognise, unwrap
+from .checkpoints import numbers_of, recognise, unwrap
 
 # %% ../nbs/06_models.ipynb #0ae85f66
 @dataclass(frozen=True)
@@ -805,7 +805,7 @@ def _check_needed(form: Format, state: Mapping[str, Tensor]):
 
 def _depth_of(state: Mapping[str, Tensor]) -> int:
     "The number of layers; a `UserError` if their numbers have a gap."
-    numbers = {name.split(".")[1] for name in state if name.startswith("layers.")}
+    numbers = numbers_of(state, "layers.")
     beyond = sorted(numbers - {str(l) for l in range(len(numbers))})
     if beyond:
         raise UserError(

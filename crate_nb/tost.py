@@ -15,7 +15,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from .core import UserError
 from .sparsify import MLP
-from .checkpoints import build_fitting, from_official
+from .checkpoints import build_fitting, from_official, numbers_of
 from .models import VARIANTS, Architecture, ChannelScale, Layer
 from .models import LayeredClassifier, check_model, init_linear, prepend
 
@@ -205,11 +205,6 @@ def _heads_of(state: Mapping[str, Tensor], asked: int | None) -> int:
     return own
 
 
-def _count(state: Mapping[str, Tensor], part: str) -> int:
-    "How many numbered members a part of the model has."
-    return len({key.split(".")[1] for key in state if key.startswith(part)})
-
-
 def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size: int, **kw):
     "The architecture that the shapes of a renamed state dict tell."
     _check_options(kw)
@@ -218,11 +213,11 @@ def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size:
     return Architecture(
         variant="tost-vision",
         image_size=image_size,
-        patch_size=2 ** _count(state, "stem."),
+        patch_size=2 ** len(numbers_of(state, "stem.")),
         channels=state["stem.0.0.weight"].shape[1],
         num_classes=classes,
         dim=dim,
-        depth=_count(state, "layers."),
+        depth=len(numbers_of(state, "layers.")),
         heads=_heads_of(state, heads),
         **kw,
     )

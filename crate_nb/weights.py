@@ -16,7 +16,8 @@ import torch, torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor
 from .core import UserError, as_path, parse_json, tensor_digest, told_digest
-from .checkpoints import MOST_LAYERS, load_weights, read_safetensors, unwrap
+from .checkpoints import MOST_LAYERS, load_weights, numbers_of, read_safetensors
+from .checkpoints import unwrap
 from .models import Architecture, LayeredModel, VARIANTS, load_official, make_model
 
 # %% ../nbs/09_weights.ipynb #a1c00007
@@ -197,7 +198,7 @@ def _shapes(architecture: Architecture) -> dict[str, torch.Size]:
 
 def _check_described(path: Path, state: Mapping[str, Tensor], architecture: Architecture):
     "The tensors of a file are those of its architecture."
-    layers = {name.split(".")[1] for name in state if name.startswith("layers.")}
+    layers = numbers_of(state, "layers.")
     is_built = len(layers) == architecture.depth <= MOST_LAYERS  # else it may be too deep for it
     shapes = _shapes(architecture) if is_built else {}
     wrong = [k for k in {**state, **shapes} if k not in state or state[k].shape != shapes.get(k)]
