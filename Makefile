@@ -4,7 +4,7 @@ SCALE  ?= quick
 BIN := .venv/bin
 SHELL := bash
 
-.PHONY: help install reproduce test soak docs readme refresh lab hooks clean
+.PHONY: help install reproduce test check soak docs readme refresh lab hooks clean
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -19,6 +19,9 @@ ifdef FAST
 else
 	OMP_NUM_THREADS=1 PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nbdev_test --timing # a notebook a core
 endif
+
+check: .venv/dev ## whole paths: all figures at a tiny scale, the wheel in an empty environment, a sweep on SLURM
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/test.py --slow
 
 soak: .venv/dev ## faults by the thousand, about an hour; counts go to data/soak
 	CRATE_NB_SOAK=full $(BIN)/python .ci/test.py checks/soak checks/damaged_files
@@ -49,8 +52,11 @@ hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them 
 clean: ## remove what can be made again: the environment, downloads, quick results
 	rm -rf .venv _docs build jupyter_execute dist *.egg-info data/downloads data/cache data/runs/quick data/runs/smoke data/weights/quick data/weights/smoke data/trials/quick data/trials/smoke figures/quick figures/smoke
 
+# Bytecode is made when a module is first imported, even where the environment forbids it: to make
+# all of it now takes longer than all the rest of the installation.
+unexport PYTHONDONTWRITEBYTECODE
 # pip is silent, or prints hundreds of lines. Of these, one for each large package is shown.
-PIP = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e
+PIP = $(BIN)/python -m pip install --no-compile --disable-pip-version-check -c constraints.txt -e
 SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0-9.]+ [MG]B\)).*/  \3 \4/p' \
   -e 's/^Installing collected packages.*/  installing; this takes the longest/p'
 

@@ -2,8 +2,9 @@
 
 The output ends with the counts: `N passed, M failed`.
 
-usage: python .ci/test.py [--changed | name ...]
+usage: python .ci/test.py [--changed | --slow | name ...]
 A name is a part of a notebook's path, such as 01_rates or checks; without names, all run.
+--slow: the notebooks whose cells have the directive `slow`, which nbdev_test leaves out.
 --changed: the notebooks that differ from the last commit (if none does, those of that commit), and
 the notebooks of the library and the guides that import a module of theirs. Other notebooks of
 nbs/checks run whole paths for minutes and are left out.
@@ -32,6 +33,11 @@ def chosen(names: list[str]) -> list[Path]:
     if names:
         paths = [p for p in paths if any(name in str(p.relative_to(ROOT)) for name in names)]
     return sorted(paths, key=lambda path: path.parent.name != "checks")
+
+
+def slow() -> list[Path]:
+    "The notebooks that nbdev_test leaves out, since their cells have the directive `slow`."
+    return [path for path in chosen([]) if re.search(r"^#\| slow", code_of(path), re.M)]
 
 
 def git(*words: str) -> set[str]:
@@ -82,7 +88,9 @@ def run_all(paths: list[Path]) -> int:
 
 
 if __name__ == "__main__":
-    paths = concerned() if sys.argv[1:] == ["--changed"] else chosen(sys.argv[1:])
+    words = sys.argv[1:]
+    groups = {("--changed",): concerned, ("--slow",): slow}
+    paths = groups.get(tuple(words), lambda: chosen(words))()
     failed = run_all(paths)
     print(f"{len(paths) - failed} passed, {failed} failed")
     sys.exit(bool(failed or not paths))

@@ -292,7 +292,7 @@ ORIGINS: dict[str, tuple[str, str]] = {  # field -> who says so, and what there 
 # %% ../nbs/17_runs.ipynb #3990ac1d
 _NO_AUGMENTATION = dict(crop=None, flip=False, ra_ops=0)
 _DIGITS = dict(dataset="digits", image_size=8, patch_size=2, batch_size=32, **_NO_AUGMENTATION)
-_FEW = (2, 6, 12, "random")  # of the layers of Table 6
+_FEW = (2, 12, "random")  # of the layers of Table 6
 _AT_32 = dict(dataset="cifar10", image_size=32, dim=96, heads=6, lr=1e-3, ra_ops=0, probe_size=500)
 
 SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and what scales add
@@ -513,7 +513,7 @@ CORRELATION: dict[str, Grid] = {  # scale -> the grid of the correlation study
         axes=dict(dim=(24, 32), **_DROPOUTS),
     ),
     "quick": Grid(
-        base=_STUDY | dict(depth=6, epochs=100, train_size=100, stop_loss=0.2),
+        base=_STUDY | dict(depth=3, epochs=100, train_size=100, stop_loss=0.2),
         axes=dict(dim=(32, 64), batch_size=(16, 32), **_DROPOUTS),
     ),
     "small": Grid(
@@ -551,7 +551,7 @@ RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study of relatives
         axes=dict(dim=(24,), batch_size=(4, 8), variant=_RELATIVES),
     ),
     "quick": Grid(
-        base=CORRELATION["quick"].base | dict(depth=3),
+        base=CORRELATION["quick"].base,
         axes=dict(dim=(32,), batch_size=(16, 32), variant=_RELATIVES),
     ),
     **{scale: _of_relatives(CORRELATION[scale]) for scale in ("small", "paper")},
