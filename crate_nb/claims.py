@@ -24,7 +24,7 @@ from .core import UserError, check_choice, generator, project_root
 from .pitfalls import toy_starts, toy_trajectory
 from .models import VARIANTS
 from .runs import AXIS_NAMES, CORRELATION, FOUR, GRIDS, Grid, RunConfig, scale_config
-from .records import Record, Store, training_name, unpack_hits
+from .records import Record, Store, tested_images, training_name, unpack_hits
 from .trials import Trials
 from .measures import MEASURES, MeasureSettings, is_measured
 from .correlation import Parts, audit, comparable, compare_taus
@@ -429,6 +429,12 @@ def _runs_of(
     ]
 
 
+def _count_tested(runs: list[tuple[RunConfig, Record]]) -> int | None:
+    "How many test images runs on all of them had, if a record tells."
+    told = (tested_images(r) for _, r in runs if r.config.test_size is None)
+    return next(filter(None, told), None)
+
+
 @lru_cache(maxsize=8)
 def _kept_study(evidence: "Evidence", width: str, experiment: str) -> Study | None:
     "One study for all equal pieces of evidence."
@@ -455,8 +461,9 @@ class Evidence:
         self.scale, self.store = scale, Store(scale)
         self.dataset = dataset_label(scale, dataset)
         self.seeds = None if seeds is None else tuple(seeds)
-        self.test_images = scale_config(scale, self.dataset).test_size or 10_000
         self._runs = _runs_of(self.store, self.dataset, self.seeds)
+        size = scale_config(scale, self.dataset).test_size
+        self.test_images = size or _count_tested(self._runs) or 10_000
         self._others: dict[tuple[str | None, str | None], Evidence] = {}  # what `on` has given
         self._key = (scale, self.dataset, self.seeds, self.store.digest())
 
