@@ -6,8 +6,7 @@ usage: python .ci/test.py [--changed | --slow | name ...]
 A name is a part of a notebook's path, such as 01_rates or checks; without names, all run.
 --slow: the notebooks whose cells have the directive `slow`, which nbdev_test leaves out.
 --changed: the notebooks that differ from the last commit (if none does, those of that commit), and
-the notebooks of the library and the guides that import a module of theirs. Other notebooks of
-nbs/checks run whole paths for minutes and are left out.
+the notebooks of the library that import a module of theirs. Guides and checks take minutes.
 """
 
 import json, os, re, subprocess, sys
@@ -61,13 +60,13 @@ def code_of(path: Path) -> str:
 
 
 def concerned() -> list[Path]:
-    "The changed notebooks, and those that import a module of theirs."
+    "The changed notebooks, and those of the library that import a module of theirs."
     new = [path for path in changed() if path.exists()]
     exported = [re.search(r"^#\| default_exp (\w+)", code_of(path), re.M) for path in new]
     modules = "|".join(found[1] for found in exported if found)
     imports = re.compile(rf"^\s*(from|import) crate_nb\.({modules})\b", re.M)
-    paths = [p for p in chosen([]) if p.parent.name != "checks"] if modules else []
-    using = [path for path in paths if imports.search(code_of(path))]
+    library = [path for path in chosen([]) if path.parent == ROOT / "nbs"] if modules else []
+    using = [path for path in library if imports.search(code_of(path))]
     return [path for path in chosen([]) if path in new or path in using]
 
 
