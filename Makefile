@@ -13,14 +13,14 @@ install: .venv/run ## crate_nb and the command crate-nb, in .venv
 reproduce: .venv/run ## every figure, table and verdict, from nothing (SCALE=quick); the report is figures/quick/report.html
 	$(BIN)/crate-nb reproduce --scale $(SCALE)
 
-test: .venv/dev ## all notebooks as tests, the slowest named at the end (FAST=1: those that changed, and what imports them)
+test: .venv/dev ## the notebooks as tests, the slowest named at the end (FAST=1: those that changed, and what imports them in the library)
 ifdef FAST
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/test.py --changed
 else
 	OMP_NUM_THREADS=1 PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nbdev_test --timing # a notebook a core
 endif
 
-check: .venv/dev ## whole paths: all figures at a tiny scale, the wheel in an empty environment, a sweep on SLURM
+check: .venv/dev ## the notebooks that make test leaves out: paper and theory at a tiny scale, a wheel, a sweep on SLURM
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/test.py --slow
 
 soak: .venv/dev ## faults by the thousand, about an hour; counts go to data/soak
@@ -52,8 +52,8 @@ hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them 
 clean: ## remove what can be made again: the environment, downloads, quick results
 	rm -rf .venv _docs build jupyter_execute dist *.egg-info data/downloads data/cache data/runs/quick data/runs/smoke data/weights/quick data/weights/smoke data/trials/quick data/trials/smoke figures/quick figures/smoke
 
-# Bytecode is made when a module is first imported, even where the environment forbids it: to make
-# all of it now takes longer than all the rest of the installation.
+# Bytecode is made where a module is first imported, at the end of the installation, even where the
+# environment forbids it: pip makes that of everything, which takes as long as all the rest.
 unexport PYTHONDONTWRITEBYTECODE
 # pip is silent, or prints hundreds of lines. Of these, one for each large package is shown.
 PIP = $(BIN)/python -m pip install --no-compile --disable-pip-version-check -c constraints.txt -e
@@ -65,6 +65,7 @@ SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { rm -rf .venv; echo 'no virtual environment could be made; on Debian: apt-get install python3-venv' >&2; exit 1; }
 	@echo 'installing crate_nb and what it needs, PyTorch above all: one to five minutes'
 	@set -o pipefail; $(PIP) . $(SHOW)
+	@$(BIN)/python -c 'import crate_nb.cli, crate_nb.notebooks, crate_nb.report, crate_nb.training'
 	@touch $@
 
 .venv/dev: .venv/run

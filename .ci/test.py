@@ -89,6 +89,8 @@ def run_all(paths: list[Path]) -> int:
 if __name__ == "__main__":
     words = sys.argv[1:]
     groups = {("--changed",): concerned, ("--slow",): slow}
+    if tuple(words) not in groups and any(word.startswith("-") for word in words):
+        sys.exit(__doc__)
     paths = groups.get(tuple(words), lambda: chosen(words))()
     failed = run_all(paths)
     print(f"{len(paths) - failed} passed, {failed} failed")

@@ -24,6 +24,7 @@ from .core import UserError, check_choice, generator, project_root
 from .pitfalls import toy_starts, toy_trajectory
 from .models import VARIANTS
 from .runs import AXIS_NAMES, CORRELATION, FOUR, GRIDS, Grid, RunConfig, scale_config
+from .data import NAMES, dataset_sizes
 from .records import Record, Store, tested_images, training_name, unpack_hits
 from .trials import Trials
 from .measures import MEASURES, MeasureSettings, is_measured
@@ -429,10 +430,14 @@ def _runs_of(
     ]
 
 
-def _count_tested(runs: list[tuple[RunConfig, Record]]) -> int | None:
-    "How many test images runs on all of them had, if a record tells."
-    told = (tested_images(r) for _, r in runs if r.config.test_size is None)
-    return next(filter(None, told), None)
+def _count_tested(config: RunConfig, records: Iterable[Record]) -> int:
+    "How many test images a run has; as many as CIFAR-10 has, where nothing tells."
+    if config.test_size:
+        return config.test_size
+    if config.dataset in NAMES:
+        return dataset_sizes(config.dataset)[1]
+    told = (tested_images(r) for r in records if r.config.test_size is None)
+    return next(filter(None, told), dataset_sizes("cifar10")[1])
 
 
 @lru_cache(maxsize=8)
@@ -462,8 +467,8 @@ class Evidence:
         self.dataset = dataset_label(scale, dataset)
         self.seeds = None if seeds is None else tuple(seeds)
         self._runs = _runs_of(self.store, self.dataset, self.seeds)
-        size = scale_config(scale, self.dataset).test_size
-        self.test_images = size or _count_tested(self._runs) or 10_000
+        config = scale_config(scale, self.dataset)
+        self.test_images = _count_tested(config, (r for _, r in self._runs))
         self._others: dict[tuple[str | None, str | None], Evidence] = {}  # what `on` has given
         self._key = (scale, self.dataset, self.seeds, self.store.digest())
 

@@ -315,7 +315,6 @@ SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and what s
         heads=4,
         epochs=5,
         lr=1e-3,
-        test_every=5,
         probe_epochs=(0, 1, 3, 5),
         probe_size=200,
         seeds=(0, 1, 2),
