@@ -24,14 +24,14 @@ from .core import UserError, check_choice, generator, project_root
 from .pitfalls import toy_starts, toy_trajectory
 from .models import VARIANTS
 from .runs import AXIS_NAMES, CORRELATION, FOUR, GRIDS, Grid, RunConfig, scale_config
-from .data import NAMES, dataset_sizes
+from .data import NAMES
 from .records import Record, Store, tested_images, training_name, unpack_hits
 from .trials import Trials
 from .measures import MEASURES, MeasureSettings, is_measured
 from .correlation import Parts, audit, comparable, compare_taus
 from .correlation import draws_about_estimate, model_table, percentile_interval
 from .correlation import srr_of, two_way, two_way_parts, weighted_along
-from .sweeps import dataset_label, plan
+from .sweeps import dataset_label, plan, sizes_of
 
 # %% ../nbs/25_claims.ipynb #a9f04d20
 @lru_cache
@@ -431,13 +431,11 @@ def _runs_of(
 
 
 def _count_tested(config: RunConfig, records: Iterable[Record]) -> int:
-    "How many test images a run has; as many as CIFAR-10 has, where nothing tells."
-    if config.test_size:
-        return config.test_size
-    if config.dataset in NAMES:
-        return dataset_sizes(config.dataset)[1]
-    told = (tested_images(r) for r in records if r.config.test_size is None)
-    return next(filter(None, told), dataset_sizes("cifar10")[1])
+    "How many test images a run has; of a folder's images, the records may tell."
+    told: Iterable[int | None] = ()
+    if config.test_size is None and config.dataset not in NAMES:
+        told = (tested_images(r) for r in records if r.config.test_size is None)
+    return next(filter(None, told), sizes_of(config)[1])
 
 
 @lru_cache(maxsize=8)

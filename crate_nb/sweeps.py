@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['STATES', 'find_grid', 'dataset_label', 'place_of', 'plan', 'queue', 'grid_configs', 'run_one', 'is_complete',
            'worker_devices', 'run_all', 'train_all', 'sweep_local', 'records_of', 'sweep_status', 'describe',
-           'wait_for', 'SlurmOptions', 'check_slurm', 'submit_slurm', 'estimate_seconds', 'duration']
+           'wait_for', 'SlurmOptions', 'check_slurm', 'submit_slurm', 'sizes_of', 'estimate_seconds', 'duration']
 
 # %% ../nbs/24_sweeps.ipynb #6682ac9e
 import json, logging, math, multiprocessing, os, shutil, signal, subprocess, threading
@@ -779,8 +779,11 @@ def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> floa
         return (time.perf_counter() - start) / 2 / len(x)
 
 # %% ../nbs/24_sweeps.ipynb #16a00016
-def _sizes(config: RunConfig, data: str | Path | None) -> tuple[int, int]:
-    "Training and test images of a run; a label that is no known name counts as CIFAR-10."
+def sizes_of(
+    config: RunConfig,  # of the run
+    data: str | Path | None = None,  # folder of its images, if it is known
+) -> tuple[int, int]:  # training and test images
+    "How many images a run has; a label that is no known name counts as CIFAR-10."
     known = config.dataset in NAMES or data is not None
     spec = config.dataset if data is None else str(data)
     train_size, test_size = dataset_sizes(spec) if known else (50_000, 10_000)
@@ -793,7 +796,7 @@ def estimate_seconds(
     device: str = "auto",  # as for `train`
 ) -> float:
     "About how long one run takes on this machine, alone on one core or on the GPU."
-    train_size, test_size = _sizes(config, data)
+    train_size, test_size = sizes_of(config, data)
     kind = config.but(seed=0, epochs=1, probe_epochs=(), srr_layer=config.srr_layer and 1)
     tests = test_size * math.ceil(config.epochs / config.test_every)
     fits = train_size * (1 + config.epochs * bool(config.stop_loss))
