@@ -7,13 +7,13 @@ __all__ = ['TABLES', 'AXES', 'ALIKE', 'AnyCheck', 'LEVEL', 'VERDICTS', 'Statisti
            'SUBSPACE', 'TURN', 'NORMS', 'FLAT', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed', 'printed_accuracy',
            'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of',
            'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'tau_table',
-           'Evidence', 'Found', 'Claim', 'toy_runs', 'hit_noise', 'test_noise', 'accuracy_check', 'Quantity',
-           'trial_checks', 'seeds_needed', 'settles', 'tested', 'assess', 'main_rows', 'summary', 'verdicts',
-           'trial_verdicts']
+           'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'hit_noise', 'test_noise', 'accuracy_check',
+           'Quantity', 'trial_checks', 'seeds_needed', 'settles', 'tested', 'assess', 'main_rows', 'summary',
+           'verdicts', 'trial_verdicts']
 
 # %% ../nbs/25_claims.ipynb #245810a1
 import itertools, math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Generic, Literal, TypeVar
@@ -762,23 +762,69 @@ _LAYER_CLAIMS = [
 ]
 
 # %% ../nbs/25_claims.ipynb #28597119
-_StudyChecks = Callable[[Study, pd.DataFrame, float], list[AnyCheck | None]]
+@dataclass(frozen=True)
+class TrainedAnew:
+    "The grids of a study one by one: the same models, trained with other seeds."
+
+    study: Study  # of several grids
+
+    def _taus(self, measures: np.ndarray, axis: str | None) -> Iterator[float]:
+        "The tau of each grid; nan where no group of the axis is complete."
+        axes = self.study.axes
+        for _, models in self.study.table.groupby("seed"):
+            of_grid = measures[models.index]
+            statistic = weighted_along(of_grid, models.reset_index(drop=True), axis, axes)
+            each_once = np.ones((1, len(models)))
+            yield float(statistic(each_once)[0]) if statistic else math.nan
+
+    def tau(
+        self,
+        measure: str,  # a row of `MEASURES`
+        eps: float,  # of SRR; the others have none
+        axis: str | None = None,  # granulated along it; None: over all pairs
+    ) -> np.ndarray | None:  # (grids,); None: not defined in each of them
+        "A tau within each grid."
+        taus = np.array(list(self._taus(self.study.values(measure, eps), axis)))
+        return taus if np.isfinite(taus).all() else None
+
+    def check(
+        self,
+        label: str,  # as tables show it
+        taus: np.ndarray | None,  # as `tau` gives them, or the differences of two
+        paper: float | None = None,  # the same from a printed table
+        below: bool = False,  # whether the claim says negative, not positive
+    ) -> Check | None:  # None if it cannot be computed
+        "A check of the sign of a tau, or of a difference of two, with one value per grid."
+        return None if taus is None else Check(label, tuple(taus), paper, below=below)
+
+# %% ../nbs/25_claims.ipynb #28597121
+_StudyChecks = Callable[[Any, pd.DataFrame, float], list[AnyCheck | None]]
 
 
-def _of_study(width: str, checks: _StudyChecks) -> Statistic:
-    "A statistic from checks on (study, printed table, eps)."
+def _of_study(width: str, checks: _StudyChecks, anew: bool = False) -> Statistic:
+    "A statistic from checks on (`Study`, or `TrainedAnew` if `anew`; printed table; eps)."
 
     def statistic(evidence: Evidence, eps: float):
         study = evidence.study(width)
-        if study is None:
+        if study is None or anew and study.table.seed.nunique() < 2:
             return Found([None])
         paper = printed(TABLES[width]).set_index("measure")
-        return Found(checks(study, paper, eps), _ids(study.records))
+        made = checks(TrainedAnew(study) if anew else study, paper, eps)
+        return Found(made, _ids(study.records))
 
     return statistic
 
 
-def _minus(a: Parts | None, b: Parts | None) -> Parts | None:
+def _two_readings(width: str, checks: _StudyChecks) -> dict[str, Any]:  # fields of a `Claim`
+    "Model types drawn anew give the verdict; models trained anew stand beside it."
+    anew = ("the same models trained anew", _of_study(width, checks, anew=True))
+    return dict(statistic=_of_study(width, checks), elsewhere=(anew,))
+
+
+_Taus = TypeVar("_Taus", Parts, np.ndarray)
+
+
+def _minus(a: _Taus | None, b: _Taus | None) -> _Taus | None:
     return None if a is None or b is None else a - b
 
 # %% ../nbs/25_claims.ipynb #c1a1002e
@@ -823,7 +869,7 @@ def _leads(axis: str | None = None) -> _StudyChecks:
     return checks
 
 
-def _flatness_over_srr(study: Study, paper: pd.DataFrame, eps: float) -> list[AnyCheck | None]:
+def _flatness_over_srr(study, paper: pd.DataFrame, eps: float) -> list[AnyCheck | None]:
     "Flatness over SRR along dropout and model type."
     flat = "1/pac-bayes-flatness"
     made: list[AnyCheck | None] = []
@@ -850,7 +896,7 @@ _TABLE_1_CLAIMS = [
             "tau of SRR with the generalisation gap is positive at width 384 (here: the larger "
             "width)"
         ),
-        statistic=_of_study("main", _signed(["SRR"])),
+        **_two_readings("main", _signed(["SRR"])),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -862,7 +908,7 @@ _TABLE_1_CLAIMS = [
             "coefficient"
         ),
         says="the overall tau of SRR is above that of each of the 22 others",
-        statistic=_of_study("main", _leads()),
+        **_two_readings("main", _leads()),
         epses=_EPSES,
         experiment="tab1",
         differs=(
@@ -878,7 +924,7 @@ _TABLE_1_CLAIMS = [
             "along the axis of model types, SRR's granulated tau is above that of each other "
             "measure"
         ),
-        statistic=_of_study("main", _leads("variant")),
+        **_two_readings("main", _leads("variant")),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -890,7 +936,7 @@ _TABLE_1_CLAIMS = [
             "generalization [...] path-norm also negatively correlates"
         ),
         says="the tau of each of these five measures is negative",
-        statistic=_of_study("main", _signed(NORMS, negative=True)),
+        **_two_readings("main", _signed(NORMS, negative=True)),
         **_STUDY_SETTING,
     ),
     Claim(
@@ -901,7 +947,7 @@ _TABLE_1_CLAIMS = [
             "correlations"
         ),
         says="the tau of both is positive",
-        statistic=_of_study("main", _signed(FLAT)),
+        **_two_readings("main", _signed(FLAT)),
         **_STUDY_SETTING,
     ),
 ]
@@ -913,7 +959,7 @@ _TABLE_5_CLAIMS = [
         source="Table 5, Appendix D",
         quote="SRR is slightly better than other baseline measures in terms of overall [tau]",
         says="at the other width, the overall tau of SRR is above that of each other measure",
-        statistic=_of_study("other", _leads()),
+        **_two_readings("other", _leads()),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -925,7 +971,7 @@ _TABLE_5_CLAIMS = [
             "measure"
         ),
         says="at the other width, flatness is above SRR along dropout and model type",
-        statistic=_of_study("other", _flatness_over_srr),
+        **_two_readings("other", _flatness_over_srr),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
