@@ -148,14 +148,18 @@ def bootstrap_tau(
     gap: Sequence[float],  # of the same models, in the same order
     weights: np.ndarray,  # (draws, n), how often each model is drawn
 ) -> np.ndarray:  # (draws,)
-    "Tau-b of each draw, over pairs of different models; 0 where one of the two is constant."
+    """Tau-b of each draw, over pairs of different models; 0 where one of the two is constant.
+
+    It is nan where only one model is drawn, however often: there is no pair.
+    """
     m, g = _signs(measure), _signs(gap)
 
     def total(pairs):
         return ((weights @ pairs) * weights).sum(1)
 
     norm = np.sqrt(total(m * m) * total(g * g))
-    return np.divide(total(m * g), norm, out=np.zeros(len(weights)), where=norm > 0)
+    taus = np.divide(total(m * g), norm, out=np.zeros(len(weights)), where=norm > 0)
+    return np.where((weights > 0).sum(1) > 1, taus, np.nan)
 
 # %% ../nbs/23_correlation.ipynb #10b00017
 def percentile_interval(
@@ -240,6 +244,9 @@ def _defined(x: np.ndarray) -> np.ndarray:
     return x[np.isfinite(x)]
 
 
+_TIE = 1e-12  # below this, a sum of ratios of small integers is 0
+
+
 def _two_way_variance(parts: Parts) -> float:
     "V_types + V_cells - V_both, but at least V_types and V_cells."
     ways = (parts.types, parts.cells, parts.both)
@@ -253,11 +260,15 @@ def _two_way_variance(parts: Parts) -> float:
 def draws_about_estimate(
     parts: Parts,  # as `two_way_parts` gives them
 ) -> np.ndarray:  # those of the draws that are not nan
-    "Draws of a statistic, drawn in to its estimate until they have the variance of the clusters."
+    """Draws of a statistic, drawn in to its estimate until they have the variance of the clusters.
+
+    A draw of 0 stays 0: a tie is no evidence for either sign.
+    """
     drawn = _defined(parts.product)
     wanted, spread = _two_way_variance(parts), drawn.var()
     pull = min(1.0, (wanted / spread) ** 0.5) if spread > 0 else 0.0
-    return parts.whole + pull * (drawn - parts.whole)
+    drawn_in = parts.whole + pull * (drawn - parts.whole)
+    return np.where(np.abs(drawn) < _TIE, 0.0, drawn_in)
 
 # %% ../nbs/23_correlation.ipynb #10b00020
 def two_way_draws(

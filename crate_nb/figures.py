@@ -98,10 +98,12 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         notebook="paper/fig1_pitfalls",
         title="Pitfalls in the derivation (Figures 1 and 5)",
         short="Figures 1, 5",
-        claims=("fig1a", "fig1b", "fig5"),
+        claims=("fig1a", "sec4-negative", "fig1b", "fig5"),
         pages=dict(
             figure_1=Page(
-                "Figure 1: the pitfalls", claims=("fig1a", "fig1b"), shown=("fig1a", "fig1b")
+                "Figure 1: the pitfalls",
+                claims=("fig1a", "sec4-negative", "fig1b"),
+                shown=("fig1a", "fig1b"),
             ),
             figure_5=Page(
                 "Figure 5: five update rules", claims=("fig5",), shown=("fig5", "fig5_map")
@@ -117,7 +119,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         pages=dict(
             figure_2=Page(
                 "Figure 2: SRR by layer",
-                claims=("fig2-init", "fig2-train"),
+                claims=("fig2-init", "fig2-hover", "fig2-train"),
                 shown=(
                     "fig2_untrained",
                     "fig2_turns",
@@ -138,7 +140,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="SRR as a regulariser (Tables 2 and 6)",
         short="Tables 2, 6",
         experiment="tab2",
-        claims=("tab2", "tab2-cifar100", "tab6-last", "tab6-shallow", "tab6-random"),
+        claims=("tab2", "tab2-cifar100", "tab6-last", "tab6-shallow", "tab6-choice", "tab6-random"),
         pages=dict(
             table_2=Page(
                 "Table 2: SRR as a regulariser",
@@ -148,7 +150,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
             ),
             table_6=Page(
                 "Table 6: which layer to regularise",
-                claims=("tab6-last", "tab6-shallow", "tab6-random"),
+                claims=("tab6-last", "tab6-shallow", "tab6-choice", "tab6-random"),
                 shown=("tab6", "tab6_gains"),
                 printed="table6_layer_choice_cifar10",
             ),
@@ -159,11 +161,17 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="The output matrix (Table 3)",
         short="Table 3",
         experiment="tab3",
-        claims=("tab3-order", "tab3-transpose", "tab3-negative"),
+        claims=("tab3-order", "tab3-best", "tab3-transpose", "tab3-negative", "tab3-behind"),
         pages=dict(
             table_3=Page(
                 "Table 3: the output matrix",
-                claims=("tab3-order", "tab3-transpose", "tab3-negative"),
+                claims=(
+                    "tab3-order",
+                    "tab3-best",
+                    "tab3-transpose",
+                    "tab3-negative",
+                    "tab3-behind",
+                ),
                 shown=("tab3", "tab3_accuracy"),
                 printed="table3_output_matrix",
             )
@@ -177,6 +185,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         claims=(
             "tab1-positive",
             "tab1-best",
+            "tab1-named",
             "tab1-type",
             "tab1-norms",
             "tab1-flat",
@@ -196,7 +205,14 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
             ),
             table_1=Page(
                 "Table 1: 23 measures",
-                claims=("tab1-positive", "tab1-best", "tab1-type", "tab1-norms", "tab1-flat"),
+                claims=(
+                    "tab1-positive",
+                    "tab1-best",
+                    "tab1-named",
+                    "tab1-type",
+                    "tab1-norms",
+                    "tab1-flat",
+                ),
                 shown=("tab1", "tab1_taus", "tab1_srr_choices", "tab1_srr_ranks", "tab1_confounds"),
                 printed="table1_correlation_width384",
             ),
@@ -219,7 +235,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         notebook="paper/fig2_untrained",
         title="Sparse rate reduction before training (Figure 2)",
         short="Figure 2, untrained",
-        claims=("fig2-init",),
+        claims=("fig2-init", "fig2-hover"),
     ),
     "mechanism": Result(
         notebook="paper/regulariser_mechanism",

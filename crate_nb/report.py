@@ -147,7 +147,8 @@ _PAGE = """
     A claim is reproduced if every check's interval lies on the claimed side of its threshold,
     and contradicted if some check lies on the other side (by Holm's rule).
     For an inconclusive claim, the last column says what would settle it.
-    The claims fig1a, fig1b and fig5 are about an experiment without data, fig2-init is about
+    The claims fig1a, sec4-negative, fig1b and fig5 are about an experiment without data,
+    fig2-init and fig2-hover are about
     untrained models of the paper's size, and claims that are tested by trials are about the
     trials of scale small: they have the same verdicts at every scale.</p>
 {% for heading, rows in claims %}
