@@ -665,22 +665,6 @@ _TOY_CLAIMS = [
         **_TOY_SETTING,
     ),
     Claim(
-        id="sec4-negative",
-        source="Section 4.2",
-        quote=(
-            "when the sign before the MSSA operator in (8) is changed [...] this update of "
-            "representations in fact implements one step of ascent methods on the second-order "
-            "term of [R^c], therefore minimizing the eigenvalues and consequently [R^c]"
-        ),
-        says=(
-            "Gaussian tokens: with its sign changed, the simplified MSSA update lowers R^c in each "
-            "layer"
-        ),
-        statistic=_in_each_layer(sign=-1),
-        elsewhere=(("unit norm", _in_each_layer(1.0, sign=-1)),),
-        **_TOY_SETTING,
-    ),
-    Claim(
         id="fig1b",
         source="Figure 1b, Section 4.1",
         quote=(
@@ -694,6 +678,22 @@ _TOY_CLAIMS = [
         ),
         statistic=_toy(_PITFALL),
         elsewhere=(("unit norm", _toy(_PITFALL, 1.0)),),
+        **_TOY_SETTING,
+    ),
+    Claim(
+        id="sec4-negative",
+        source="Section 4.2",
+        quote=(
+            "when the sign before the MSSA operator in (8) is changed [...] this update of "
+            "representations in fact implements one step of ascent methods on the second-order "
+            "term of [R^c], therefore minimizing the eigenvalues and consequently [R^c]"
+        ),
+        says=(
+            "Gaussian tokens: with its sign changed, the simplified MSSA update lowers R^c in each "
+            "layer"
+        ),
+        statistic=_in_each_layer(sign=-1),
+        elsewhere=(("unit norm", _in_each_layer(1.0, sign=-1)),),
         **_TOY_SETTING,
     ),
     Claim(
