@@ -262,7 +262,7 @@ def draws_about_estimate(
 ) -> np.ndarray:  # those of the draws that are not nan
     """Draws of a statistic, drawn in to its estimate until they have the variance of the clusters.
 
-    A draw of 0 stays 0: a tie is no evidence for either sign.
+    A draw of 0 stays 0, since a tie is no evidence for either sign; so the variance may be larger.
     """
     drawn = _defined(parts.product)
     wanted, spread = _two_way_variance(parts), drawn.var()
@@ -285,11 +285,18 @@ def weighted_tau(
     gap: Sequence[float],  # of the same models
     replicates: Sequence,  # to which grid each belongs, such as its seed
 ) -> Callable[[np.ndarray], np.ndarray]:
-    "The statistic for `two_way_draws`: tau of each replicate of a grid, and their mean."
+    """The statistic for `two_way_draws`: tau of each replicate of a grid, and their mean.
+
+    A replicate in which only one model is drawn does not count; nan where no other is left.
+    """
     measure, gap, members = _numbers(measure), _numbers(gap), _members(replicates)
 
     def statistic(weights):
-        return np.mean([bootstrap_tau(measure[i], gap[i], weights[:, i]) for i in members], 0)
+        taus = np.array([bootstrap_tau(measure[i], gap[i], weights[:, i]) for i in members])
+        there = np.isfinite(taus).sum(0)
+        return np.divide(
+            np.nansum(taus, 0), there, out=np.full(len(there), np.nan), where=there > 0
+        )
 
     return statistic
 

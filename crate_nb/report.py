@@ -148,9 +148,9 @@ _PAGE = """
     and contradicted if some check lies on the other side (by Holm's rule).
     For an inconclusive claim, the last column says what would settle it.
     The claims fig1a, sec4-negative, fig1b and fig5 are about an experiment without data,
-    fig2-init and fig2-hover are about
-    untrained models of the paper's size, and claims that are tested by trials are about the
-    trials of scale small: they have the same verdicts at every scale.</p>
+    fig2-init and fig2-hover are about untrained models of the paper's size, and claims that
+    are tested by trials are about the trials of scale small: they have the same verdicts at
+    every scale.</p>
 {% for heading, rows in claims %}
     <h3>{{ heading }}</h3>
 {% include "claims" %}
