@@ -1177,7 +1177,8 @@ def accuracy_check(
     return Check(label, tuple(values), paper, threshold, *noise)
 
 # %% ../nbs/25_claims.ipynb #c1a10038
-_AccuracyCheck = Callable[[Sequence[Record], int], Check | None]  # (records, test images) -> check
+# (records, test images) -> check; its keyword `weights` names the (variant, training) that it reads
+_AccuracyCheck = partial[Check | None]
 
 
 def _gain(
@@ -1195,8 +1196,13 @@ def _of_accuracies(
 
     def statistic(evidence: Evidence, eps: float):
         there = evidence.on(dataset=dataset) if dataset else evidence
-        records = there.records(experiment)
-        return Found([check(records, there.test_images) for check in checks], _ids(records))
+        cells = {cell for check in checks for cell in check.keywords["weights"]}
+        read = [
+            r
+            for r in there.records(experiment)
+            if (r.config.variant, training_name(r.config)) in cells
+        ]
+        return Found([check(read, there.test_images) for check in checks], _ids(read))
 
     return statistic
 
@@ -2320,15 +2326,15 @@ def _still_open(checks: Sequence[_Kind]) -> tuple[Sequence[_Kind], float, Callab
     return checks, LEVEL, max
 
 
-def _seeds_in_words(seeds: float, claim: Claim, evidence: Evidence) -> str:
-    "A number of seeds, with what their runs cost by the median run of those recorded."
+def _seeds_in_words(seeds: float, claim: Claim, evidence: Evidence, ids: frozenset[str]) -> str:
+    "A number of seeds, with what their runs cost by the median run of those that were read."
     told = f"about {seeds:,} seeds"
-    experiment = claim.experiment
-    recorded = evidence.records(experiment) if experiment else []
-    if experiment is None or not recorded:
+    recorded = evidence.records(claim.experiment) if claim.experiment else []
+    read = [r for r in recorded if r.id in ids]
+    if not read:
         return told
-    runs = plan(experiment, evidence.scale, evidence.dataset, [0])
-    seconds_of_a_seed = float(np.median([r.seconds for r in recorded])) * len(runs)
+    of_a_seed = {r.config.but(seed=0) for r in read}
+    seconds_of_a_seed = float(np.median([r.seconds for r in read])) * len(of_a_seed)
     hours = seeds * seconds_of_a_seed / 3600
     return told + (f", {hours:,.0f} core-hours" if hours >= 1 else "")
 
@@ -2342,14 +2348,16 @@ def _settled_by_models(checks: Sequence[Resampled]) -> str:
     return "not feasible: more than 100 times as many model types and cells"
 
 
-def _settled_by_seeds(claim: Claim, checks: Sequence[Check], evidence: Evidence) -> str:
+def _settled_by_seeds(
+    claim: Claim, checks: Sequence[Check], evidence: Evidence, ids: frozenset[str]
+) -> str:
     "What would settle a claim whose checks have one value per seed."
     matter, level, which = _still_open(checks)
     if any(len(c.values) < 3 for c in checks):
         return "at least three seeds first"
     seeds = which(_seeds_for(c, level) for c in matter)
     if math.isfinite(seeds):
-        return _seeds_in_words(seeds, claim, evidence)
+        return _seeds_in_words(seeds, claim, evidence, ids)
     images = f"{evidence.test_images:,} test images"
     if any(c.noise_from == "bound" for c in checks):
         return (
@@ -2363,14 +2371,15 @@ def _settled_by_seeds(claim: Claim, checks: Sequence[Check], evidence: Evidence)
 
 def settles(
     claim: Claim,  # one whose verdict is inconclusive
-    checks: Sequence[AnyCheck],  # its checks
+    found: Found[Sequence[AnyCheck]],  # its checks, and the records that they read
     evidence: Evidence,  # what they were made from: it tells the cost of a seed
 ) -> str:  # in words
     "What would settle an inconclusive claim."
-    bootstrapped = [c for c in checks if isinstance(c, Resampled)]
+    bootstrapped = [c for c in found.values if isinstance(c, Resampled)]
     if bootstrapped:
         return _settled_by_models(bootstrapped)
-    return _settled_by_seeds(claim, [c for c in checks if isinstance(c, Check)], evidence)
+    seeded = [c for c in found.values if isinstance(c, Check)]
+    return _settled_by_seeds(claim, seeded, evidence, found.ids)
 
 # %% ../nbs/25_claims.ipynb #30dfccea
 ROW = (  # columns of `assess`
@@ -2407,7 +2416,9 @@ def _rows_at(
     checks = statistic(evidence, eps)
     verdict, intervals = verdict_of(checks.values)
     there = [c for c in checks.values if c is not None]  # all of them, if the claim is run
-    settle = settles(claim, there, evidence) if verdict == "inconclusive" else ""
+    settle = ""
+    if verdict == "inconclusive":
+        settle = settles(claim, Found(there, checks.ids), evidence)
     outcome = dict(verdict=verdict, settle=settle)
     rows = [_row(claim, setting, eps, c, i) | outcome for c, i in zip(there, intervals)]
     return Found(rows, checks.ids)
