@@ -4,15 +4,16 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'AXES', 'ALIKE', 'AnyCheck', 'LEVEL', 'VERDICTS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS', 'TOKENS',
-           'SUBSPACE', 'TURN', 'FEW', 'NORMS', 'FLAT', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed', 'printed_accuracy',
-           'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of',
-           'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'tau_table',
-           'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'hit_noise', 'test_noise', 'accuracy_check',
-           'Quantity', 'trial_checks', 'seeds_needed', 'settles', 'tested', 'assess', 'main_rows', 'summary',
-           'verdicts', 'trial_verdicts']
+           'SUBSPACE', 'TURN', 'FEW', 'ANEW', 'NORMS', 'FLAT', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed',
+           'printed_accuracy', 'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm',
+           'verdict_of', 'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study',
+           'tau_table', 'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'hit_noise', 'test_noise',
+           'accuracy_check', 'Quantity', 'trial_checks', 'seeds_needed', 'settles', 'tested', 'assess', 'main_rows',
+           'summary', 'verdicts', 'trial_verdicts']
 
 # %% ../nbs/25_claims.ipynb #245810a1
 import itertools, math
+from copy import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -378,7 +379,6 @@ class Study:
         self.table = table.reset_index(drop=True)
         cells = [self.table[axis] for axis in axes if axis != "variant"]
         self.weights = two_way(self.table.variant, list(zip(*cells)), draws, seed)
-        self._how = draws, seed
         self._taus: dict[tuple, Parts | None] = {}
         self._srr: dict[float, np.ndarray] = {}  # by eps
 
@@ -387,7 +387,9 @@ class Study:
         "The same study with the gap in accuracy (points): that of training minus that of test."
         final = {r.id: r.final for r in self.records}
         gap = [final[i]["train_accuracy"] - final[i]["test_accuracy"] for i in self.table.id]
-        return Study(self.records, self.table.assign(gap=gap), self.axes, *self._how)
+        view = copy(self)  # with the same draws
+        view.table, view._taus = self.table.assign(gap=gap), {}
+        return view
 
     def values(
         self,
@@ -914,10 +916,8 @@ def _of_study(width: str, checks: _StudyChecks, view: _View = _as_it_is) -> Stat
     return statistic
 
 
-_OTHER_READINGS: dict[str, _View] = {
-    "the same models trained anew": _trained_anew,
-    "the gap in accuracy": _in_accuracy,
-}
+ANEW = "the same models trained anew"  # a setting of the claims on the study
+_OTHER_READINGS: dict[str, _View] = {ANEW: _trained_anew, "the gap in accuracy": _in_accuracy}
 
 
 def _readings(width: str, checks: _StudyChecks) -> dict[str, Any]:
@@ -2460,9 +2460,10 @@ def assess(
 def main_rows(
     claim: Claim,  # whose rows they are
     rows: pd.DataFrame,  # as `assess` gives them
+    setting: str = "",  # one of its `elsewhere`; empty: the paper's, which gives the verdict
 ) -> pd.DataFrame:  # some of them
-    "The rows that give the verdict: the paper's setting, at the first eps."
-    return rows[(rows.setting == "") & (rows.eps == claim.epses[0])]
+    "The rows of one setting at the first eps; without a setting, those that give the verdict."
+    return rows[(rows.setting == setting) & (rows.eps == claim.epses[0])]
 
 # %% ../nbs/25_claims.ipynb #c1a10049
 def _number(x: float) -> str:

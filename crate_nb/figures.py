@@ -93,6 +93,11 @@ def _claims_on(trials: str) -> tuple[str, ...]:
     return tuple(claim.id for claim in CLAIMS.values() if claim.trials == trials)
 
 
+def _claims_named(*prefixes: str) -> tuple[str, ...]:
+    "The claims whose ids begin so: those on a table of the paper."
+    return tuple(i for i in CLAIMS if i.startswith(prefixes))
+
+
 RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
     "fig1": Result(
         notebook="paper/fig1_pitfalls",
@@ -140,17 +145,17 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="SRR as a regulariser (Tables 2 and 6)",
         short="Tables 2, 6",
         experiment="tab2",
-        claims=("tab2", "tab2-cifar100", "tab6-last", "tab6-shallow", "tab6-choice", "tab6-random"),
+        claims=_claims_named("tab2", "tab6-"),
         pages=dict(
             table_2=Page(
                 "Table 2: SRR as a regulariser",
-                claims=("tab2", "tab2-cifar100"),
+                claims=_claims_named("tab2"),
                 shown=("tab2",),
                 printed="table2_regularization",
             ),
             table_6=Page(
                 "Table 6: which layer to regularise",
-                claims=("tab6-last", "tab6-shallow", "tab6-choice", "tab6-random"),
+                claims=_claims_named("tab6-"),
                 shown=("tab6", "tab6_gains"),
                 printed="table6_layer_choice_cifar10",
             ),
@@ -161,17 +166,11 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="The output matrix (Table 3)",
         short="Table 3",
         experiment="tab3",
-        claims=("tab3-order", "tab3-best", "tab3-transpose", "tab3-negative", "tab3-behind"),
+        claims=_claims_named("tab3-"),
         pages=dict(
             table_3=Page(
                 "Table 3: the output matrix",
-                claims=(
-                    "tab3-order",
-                    "tab3-best",
-                    "tab3-transpose",
-                    "tab3-negative",
-                    "tab3-behind",
-                ),
+                claims=_claims_named("tab3-"),
                 shown=("tab3", "tab3_accuracy"),
                 printed="table3_output_matrix",
             )
@@ -182,16 +181,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
         title="SRR as a predictor of generalisation (Tables 1, 4 and 5, Figures 4 and 6)",
         short="Tables 1, 4, 5",
         experiment="tab1",
-        claims=(
-            "tab1-positive",
-            "tab1-best",
-            "tab1-named",
-            "tab1-type",
-            "tab1-norms",
-            "tab1-flat",
-            "tab5-best",
-            "tab5-flat",
-        ),
+        claims=_claims_named("tab1-", "tab5-"),
         pages=dict(
             figure_4=Page(
                 "Figure 4: SRR and the generalisation gap",
@@ -205,21 +195,14 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
             ),
             table_1=Page(
                 "Table 1: 23 measures",
-                claims=(
-                    "tab1-positive",
-                    "tab1-best",
-                    "tab1-named",
-                    "tab1-type",
-                    "tab1-norms",
-                    "tab1-flat",
-                ),
+                claims=_claims_named("tab1-"),
                 shown=("tab1", "tab1_taus", "tab1_srr_choices", "tab1_srr_ranks", "tab1_confounds"),
                 printed="table1_correlation_width384",
             ),
             table_4=Page("Table 4: the grid of models", shown=("tab4",)),
             table_5=Page(
                 "Table 5: 23 measures at the other width",
-                claims=("tab5-best", "tab5-flat"),
+                claims=_claims_named("tab5-"),
                 shown=("tab5",),
                 printed="table5_correlation_other_width",
             ),
