@@ -398,7 +398,10 @@ def _say_left(keys: Sequence[str], p: PaperParameters):
 )
 @_dataset
 @click.option(
-    "--seeds", multiple=True, type=int, help="Seeds, such as 0 1 2.  [default: those of the scale]"
+    "--seeds",
+    multiple=True,
+    type=int,
+    help="Seeds to train, such as 0 1 2.  [default: those of the scale]",
 )
 @_device
 @click.option(
@@ -938,7 +941,7 @@ def sweep_command(
 ):
     """All runs of a grid.
 
-    GRID is tab1 (the correlation study), relatives (the same among relatives of CRATE), or a
+    GRID is tab1 (the correlation study), relatives (the same with other model types), or a
     .toml file with [base] and [axes]. What is there already is not computed again.
     """
     from crate_nb.training import start_from

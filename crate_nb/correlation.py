@@ -383,16 +383,30 @@ def partial_tau(
     return (a - b * c) / rest**0.5 if rest > 0 else float("nan")
 
 # %% ../nbs/23_correlation.ipynb #cb5a5899
+def _mean_of_defined(values: Sequence[float]) -> float:
+    defined = _defined(np.asarray(values))
+    return float(defined.mean()) if defined.size else np.nan
+
+
+def _split_once(measure: Sequence, gap: Sequence, group: np.ndarray) -> tuple[float, float]:
+    "`split_tau` of one grid; nan where there is no such pair."
+    pairs = _signs(measure) * _signs(gap)
+    upper = np.triu(np.ones(pairs.shape, bool), 1)
+    same = upper & (group[:, None] == group[None])
+    return _mean_of_defined(pairs[same]), _mean_of_defined(pairs[upper & ~same])
+
+
 def split_tau(
     measure: Sequence[float],  # one value per model
     gap: Sequence[float],  # of the same models, in the same order
     group: Sequence,  # to which each model belongs, such as its variant
-) -> tuple[float, float]:  # within, between
+    replicates: Sequence | None = None,  # to which grid each belongs, as its seed; None: to one
+) -> tuple[float, float]:  # within, between: means over the replicates that have such pairs
     "Share of pairs ordered alike minus share ordered differently, within and between groups."
-    pairs, group = _signs(measure) * _signs(gap), np.asarray(group)
-    same = group[:, None] == group[None]
-    upper = np.triu(np.ones(pairs.shape, bool), 1)
-    return float(pairs[same & upper].mean()), float(pairs[~same & upper].mean())
+    rows = _numbers(measure), _numbers(gap), np.asarray(group)
+    grids = _members([0] * len(gap) if replicates is None else replicates)
+    within, between = zip(*(_split_once(*(row[i] for row in rows)) for i in grids))
+    return _mean_of_defined(within), _mean_of_defined(between)
 
 # %% ../nbs/23_correlation.ipynb #10a90001
 def agreement(

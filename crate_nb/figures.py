@@ -253,16 +253,16 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
     ),
     "relatives": Result(
         notebook="paper/family_correlation",
-        title="SRR as a predictor among relatives of CRATE (beyond the paper)",
-        short="SRR among relatives",
+        title="SRR as a predictor across model types (beyond the paper)",
+        short="SRR across model types",
         experiment="relatives",
         groups=("family",),
         claims=("family-srr",),
         pages=dict(
             relatives=Page(
-                "SRR as a predictor among relatives",
+                "SRR as a predictor across model types",
                 claims=("family-srr",),
-                shown=("relatives", "relatives_gap", "relatives_taus"),
+                shown=("relatives", "relatives_gap", "relatives_taus", "relatives_left_out"),
             )
         ),
     ),

@@ -536,25 +536,26 @@ AXIS_NAMES = {  # field of `RunConfig` that is an axis of the study -> what tabl
 }
 
 # %% ../nbs/17_runs.ipynb #9a0b0031
-_RELATIVES = ("crate", "tost", "crate-alpha")
+_THREE_TYPES = ("crate", "tost", "crate-alpha")
+_EIGHT_TYPES = (*SIX, "tost", "crate-alpha")
 
 
-def _of_relatives(grid: Grid) -> Grid:
-    "The cells of a grid at its largest width, with relatives in place of the paper's model types."
+def _of_eight_types(grid: Grid) -> Grid:
+    "The cells of a grid at its largest width, with eight model types of which SRR is defined."
     width = max(grid.axes["dim"])
-    return Grid(base=grid.base, axes=grid.axes | dict(dim=(width,), variant=_RELATIVES))
+    return Grid(base=grid.base, axes=grid.axes | dict(dim=(width,), variant=_EIGHT_TYPES))
 
 
-RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study of relatives
+RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study with more model types
     "smoke": Grid(
         base=_STUDY | dict(depth=3, epochs=120, train_size=32, lr=1e-3, stop_loss=0.3),
-        axes=dict(dim=(24,), batch_size=(4, 8), variant=_RELATIVES),
+        axes=dict(dim=(24,), batch_size=(4, 8), variant=_THREE_TYPES),
     ),
     "quick": Grid(
         base=CORRELATION["quick"].base,
-        axes=dict(dim=(32,), batch_size=(16, 32), variant=_RELATIVES),
+        axes=dict(dim=(32,), batch_size=(16, 32), variant=_THREE_TYPES),
     ),
-    **{scale: _of_relatives(CORRELATION[scale]) for scale in ("small", "paper")},
+    **{scale: _of_eight_types(CORRELATION[scale]) for scale in ("small", "paper")},
 }
 
 # %% ../nbs/17_runs.ipynb #3f3ada3f
