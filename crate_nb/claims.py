@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'AXES', 'ALIKE', 'AnyCheck', 'LEVEL', 'VERDICTS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS', 'TOKENS',
-           'SUBSPACE', 'TURN', 'FEW', 'ANEW', 'NORMS', 'FLAT', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed',
-           'printed_accuracy', 'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm',
-           'verdict_of', 'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study',
-           'tau_table', 'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'hit_noise', 'test_noise',
-           'accuracy_check', 'of_types', 'rates_alone', 'Quantity', 'trial_checks', 'seeds_needed', 'settles', 'tested',
-           'assess', 'main_rows', 'summary', 'verdicts', 'trial_verdicts']
+           'SUBSPACE', 'TURN', 'FEW', 'ANEW', 'IN_ACCURACY', 'NORMS', 'FLAT', 'ORDER', 'CLAIMS', 'POWER', 'ROW',
+           'printed', 'printed_accuracy', 'printed_column', 'printed_audit', 'Interval', 'interval', 'Check',
+           'Resampled', 'holm', 'verdict_of', 'accuracy_table', 'hit_table', 'probe_table', 'main_width',
+           'complete_grids', 'Study', 'tau_table', 'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'hit_noise',
+           'test_noise', 'accuracy_check', 'of_types', 'tau_of', 'rates_alone', 'Quantity', 'trial_checks',
+           'seeds_needed', 'settles', 'tested', 'assess', 'main_rows', 'summary', 'verdicts', 'trial_verdicts']
 
 # %% ../nbs/25_claims.ipynb #245810a1
 import itertools, math
@@ -32,7 +32,8 @@ from .trials import Trials
 from .measures import MEASURES, MeasureSettings, is_measured
 from .correlation import Parts, audit, comparable, compare_taus
 from .correlation import draws_about_estimate, model_table, percentile_interval
-from .correlation import srr_of, two_way, two_way_parts, weighted_along, weighted_tau
+from .correlation import srr_of, TwoWay, two_way, two_way_parts
+from .correlation import weighted_along, weighted_tau
 from .sweeps import dataset_label, plan, sizes_of
 
 # %% ../nbs/25_claims.ipynb #a9f04d20
@@ -370,6 +371,12 @@ def _with_gap_in_accuracy(models: pd.DataFrame, records: Iterable[Record]) -> pd
     return models.assign(gap=models.id.map(gaps))
 
 
+def _srr_of_models(study: "Study", eps: float, lam: float = 0.1) -> np.ndarray:
+    "The SRR measure of each model of a study, from its recorded terms."
+    by_id = {r.id: r for r in study.records}
+    return np.array([srr_of(by_id[i], eps, lam) for i in study.table.id])
+
+
 class Study:
     "The models of one width of the correlation study, and the taus of their measures."
 
@@ -401,8 +408,7 @@ class Study:
         if measure != "SRR":
             return self.table[measure].to_numpy()
         if eps not in self._srr:
-            by_id = {r.id: r for r in self.records}
-            self._srr[eps] = np.array([srr_of(by_id[i], eps) for i in self.table.id])
+            self._srr[eps] = _srr_of_models(self, eps)
         return self._srr[eps]
 
     def tau(
@@ -917,7 +923,8 @@ def _of_study(width: str, checks: _StudyChecks, view: _View = _as_it_is) -> Stat
 
 
 ANEW = "the same models trained anew"  # a setting of the claims on the study
-_OTHER_READINGS: dict[str, _View] = {ANEW: _trained_anew, "the gap in accuracy": _in_accuracy}
+IN_ACCURACY = "the gap in accuracy"  # another setting of these claims
+_OTHER_READINGS: dict[str, _View] = {ANEW: _trained_anew, IN_ACCURACY: _in_accuracy}
 
 
 def _readings(width: str, checks: _StudyChecks) -> dict[str, Any]:
@@ -1431,47 +1438,45 @@ def of_types(
     return Study(records, table, study.axes | dict(variant=len(types)))
 
 # %% ../nbs/25_claims.ipynb #9a0b0014
+def tau_of(
+    values: Sequence[float] | np.ndarray,  # of the models of a study, in the order of its table
+    study: Study,  # whose gap is meant
+    weights: TwoWay | None = None,  # of its models; None: its own
+) -> Parts:
+    "The overall tau of any quantity with the gap, with all its draws; of a measure: `Study.tau`."
+    statistic = weighted_tau(values, study.table.gap, study.table.seed)
+    return two_way_parts(statistic, study.weights if weights is None else weights)
+
+# %% ../nbs/25_claims.ipynb #9a0b0015
 def rates_alone(
     study: Study,  # whose models have recorded terms of SRR
     eps: float,  # distortion
 ) -> np.ndarray:  # (models,), nats
     "The SRR measure of each model without its sparsity term: the mean of R^c - R over layers."
-    by_id = {r.id: r for r in study.records}
-    return np.array([srr_of(by_id[i], eps, lam=0.0) for i in study.table.id])
+    return _srr_of_models(study, eps, lam=0.0)
 
 # %% ../nbs/25_claims.ipynb #9a0b0012
 def _tau_of_srr(study: Study, eps: float) -> Parts | None:
-    "What the claim is about."
     return study.tau("SRR", eps)
 
 
-def _tau_in_accuracy(study: Study, eps: float) -> Parts | None:
-    "The same with the gap in accuracy."
-    return study.in_accuracy.tau("SRR", eps)
-
-
-def _tau_of_rates(study: Study, eps: float) -> Parts | None:
-    "The same without the sparsity term."
-    table = study.table
-    return two_way_parts(
-        weighted_tau(rates_alone(study, eps), table.gap, table.seed), study.weights
-    )
+def _tau_of_rates(study: Study, eps: float) -> Parts:
+    return tau_of(rates_alone(study, eps), study)
 
 
 def _of_more_types(
-    tau: Callable[[Study, float], Parts | None] = _tau_of_srr,
+    view: Callable[[Study], Study | None] = _as_it_is,
     label: str = "tau of SRR",
-    types: Collection[str] = (),
+    tau: Callable[[Study, float], Parts | None] = _tau_of_srr,
 ) -> Statistic:
-    "That a tau is positive in the study with more model types, or among some of its types."
+    "That a tau is positive in the study with more model types, or in a view of it."
 
     def statistic(evidence: Evidence, eps: float):
         study = evidence.study("main", "relatives")
-        if study and types:
-            study = of_types(study, types)
-        if study is None:
+        seen = study and view(study)
+        if seen is None:
             return Found([None])
-        return Found([study.check(label, tau(study, eps))], _ids(study.records))
+        return Found([seen.check(label, tau(seen, eps))], _ids(seen.records))
 
     return statistic
 
@@ -1572,13 +1577,21 @@ _FAMILY_CLAIMS = [
         ),
         statistic=_of_more_types(),
         elsewhere=(
-            ("the gap in accuracy", _of_more_types(_tau_in_accuracy)),
-            ("without the sparsity term", _of_more_types(_tau_of_rates, "tau of R^c - R")),
+            (IN_ACCURACY, _of_more_types(_in_accuracy)),
+            (
+                "without the sparsity term",
+                _of_more_types(label="tau of R^c - R", tau=_tau_of_rates),
+            ),
             (
                 "the four types that Table 1 lacks",
-                _of_more_types(types=("crate-fix", "crate-identity", "tost", "crate-alpha")),
+                _of_more_types(
+                    partial(of_types, types=("crate-fix", "crate-identity", "tost", "crate-alpha"))
+                ),
             ),
-            ("CRATE, ToST and CRATE-alpha", _of_more_types(types=("crate", "tost", "crate-alpha"))),
+            (
+                "CRATE, ToST and CRATE-alpha",
+                _of_more_types(partial(of_types, types=("crate", "tost", "crate-alpha"))),
+            ),
         ),
         epses=_EPSES,
         experiment="relatives",
