@@ -22,10 +22,10 @@ if TYPE_CHECKING:  # for annotations alone
     from crate_nb.figures import PaperParameters
 
 # %% auto #0
-__all__ = ['DEFAULT_NOTEBOOKS', 'PARTLY', 'MORE_DATA', 'cli', 'main', 'dry_run', 'reproduce', 'reproduce_command', 'copy_command',
-           'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command', 'report_command',
-           'data_command', 'results_table', 'sweep_command', 'watch_command', 'measure_command', 'export_command',
-           'predict_command', 'bench_command']
+__all__ = ['DEFAULT_NOTEBOOKS', 'PARTLY', 'WITH_GAPS', 'MORE_DATA', 'cli', 'main', 'dry_run', 'reproduce', 'reproduce_command',
+           'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command',
+           'report_command', 'data_command', 'results_table', 'sweep_command', 'watch_command', 'measure_command',
+           'export_command', 'predict_command', 'bench_command']
 
 # %% ../nbs/32_cli.ipynb #c7a1f0de
 class _Group(click.Group):
@@ -140,6 +140,8 @@ DEFAULT_NOTEBOOKS = {
 }
 # scale -> what is drawn, too, from recorded runs alone, with gaps
 PARTLY = {"small": ("tab2", "members")}
+# the notebooks that can draw some of their runs alone
+WITH_GAPS = ("fig2", "tab2", "tab3", "members")
 MORE_DATA = {  # scale -> data sets that Table 2 has, too; used where their archive is there
     "paper": ("cifar100",)
 }
@@ -173,13 +175,20 @@ def _recorded(keys: Sequence[str], p: PaperParameters) -> list[tuple[RunConfig, 
     ]
 
 
+def _shows_something(key: str, config: RunConfig) -> bool:
+    "Whether a run by itself is a result of a notebook, and not only what others are compared with."
+    return key != "tab2" or config.srr_layer is not None
+
+
 def _ready(keys: Sequence[str], partly: Sequence[str], p: PaperParameters) -> dict[str, bool]:
     "The notebooks that can be drawn now, and whether some of their runs are recorded and some not."
     ready = {}
     for key in dict.fromkeys([*keys, *partly]):
-        found = [is_done for _, is_done in _recorded([key], p)]
-        if all(found) or key in partly and any(found):
-            ready[key] = not all(found)
+        found = _recorded([key], p)
+        is_whole = all(is_done for _, is_done in found)
+        shows = any(is_done and _shows_something(key, config) for config, is_done in found)
+        if is_whole or key in partly and shows:
+            ready[key] = not is_whole
     return ready
 
 # %% ../nbs/32_cli.ipynb #c110000d
@@ -282,11 +291,17 @@ def _write_pages(p: PaperParameters):
 
 
 def _train_and_draw(
-    keys: Sequence[str], partly: Sequence[str], p: PaperParameters, force: bool, place: Place
+    keys: Sequence[str],
+    partly: Sequence[str],
+    p: PaperParameters,
+    force: bool,
+    place: Place,
+    recorded: bool = False,
 ):
     """Train what is missing, part by part; draw each notebook once, as soon as its runs are there.
 
-    The pages that show records alone are written beside the last drawing.
+    If `recorded`, nothing is trained. The pages that show records alone are written beside the
+    last drawing.
     """
     from crate_nb.sweeps import records_of
 
@@ -298,7 +313,8 @@ def _train_and_draw(
         if ready:
             _draw(ready, p, place)
 
-    if force or not all(is_done for _, is_done in _recorded(keys, p)):
+    is_complete = recorded or all(is_done for _, is_done in _recorded(keys, p))
+    if force or not is_complete:
         early = [key for key in keys if key not in _LAST]
         # A run that is trained again must not be drawn as it was before.
         draw([key for key in early if not force or not _experiments([key])])
@@ -324,6 +340,7 @@ def reproduce(
     partly: Sequence[str] = (),  # rows of `NOTEBOOKS` that are drawn from recorded runs alone
     force: bool = False,  # train again what is recorded
     place: Place | None = None,  # where and until when runs are trained; None: as `p` says
+    recorded: bool = False,  # train nothing
 ) -> Path:  # the report
     """Train what is missing, run the notebooks whose records are there, and write the report.
 
@@ -337,11 +354,12 @@ def reproduce(
     place = place or p.place()
     _writable(home() / "figures" / p.scale)
     _writable(home() / "data" / "runs" / p.scale)
-    _train_and_draw(keys, partly, p, force, place)
+    _train_and_draw(keys, partly, p, force, place, recorded)
     for name in _more_data(keys, p):
         if not place.is_late and find_archive(ARCHIVES[name]):
             other = PaperParameters(**dict(p) | dict(dataset=name))
-            reproduce(["tab2"], other, force=force, place=place.but(data=other.folder))
+            gaps = ["tab2"] if recorded else []
+            reproduce(["tab2"], other, gaps, force, place.but(data=other.folder), recorded)
     return write_report(p.scale)
 
 # %% ../nbs/32_cli.ipynb #c1100013
@@ -369,12 +387,28 @@ def _chosen(only: Sequence[str], scale: str) -> list[str]:
     return [k for k in NOTEBOOKS if k in wanted]
 
 
-def _say_left(keys: Sequence[str], p: PaperParameters):
+def _check_options(only, everything, force, budget, recorded):
+    "A `UserError` if two options contradict each other."
+    if only and everything:
+        raise UserError("--only with --all contradict each other; give one of the two")
+    if force and budget:
+        raise UserError(
+            "--force with --budget would train the same runs again in each call; "
+            "give one of the two"
+        )
+    if recorded and (force or budget):
+        other = "--force" if force else "--budget"
+        raise UserError(f"--recorded trains nothing, so {other} has no meaning; leave one of them")
+
+
+def _say_left(keys: Sequence[str], p: PaperParameters, recorded: bool):
     "Say which runs are not done, if any, and which is the next."
     from crate_nb.records import training_name
 
     left = [c for c, done in _recorded(keys, p) if not done]
-    if left:
+    if left and recorded:
+        click.echo(f"\n{len(left)} runs are not recorded; without --recorded, they are trained")
+    elif left:
         first = f"{left[0].variant} ({training_name(left[0])}, seed {left[0].seed})"
         click.echo(
             f"\nthe time is up: {len(left)} runs are not done, the next is {first}; "
@@ -413,23 +447,24 @@ def _say_left(keys: Sequence[str], p: PaperParameters):
 )
 @click.option("--force", is_flag=True, help="Train again what is recorded already.")
 @click.option(
+    "--recorded",
+    is_flag=True,
+    help="Train nothing: draw what is recorded, with gaps where runs are missing.",
+)
+@click.option(
     "--dry-run",
     "dry",
     is_flag=True,
     help="Only say which runs exist, which are missing, and about how long they take here.",
 )
-def reproduce_command(scale, only, everything, dataset, seeds, device, workers, budget, force, dry):
+def reproduce_command(
+    scale, only, everything, dataset, seeds, device, workers, budget, force, recorded, dry
+):
     """Every figure, table and verdict of a scale.
 
     Recorded runs are used; missing runs are trained.
     """
-    if only and everything:
-        raise UserError("--only with --all contradict each other; give one of the two")
-    if force and budget:
-        raise UserError(
-            "--force with --budget would train the same runs again in each call; "
-            "give one of the two"
-        )
+    _check_options(only, everything, force, budget, recorded)
     deadline = _deadline(budget)
     if not dry:
         warm_processes()  # imports beside this process
@@ -441,8 +476,11 @@ def reproduce_command(scale, only, everything, dataset, seeds, device, workers, 
         needed = [c for runs, _ in _queue(keys, p) for c in runs]
         return click.echo(dry_run(needed, p, force))
     partly = () if only or everything else PARTLY.get(scale, ())
-    report = reproduce(keys, p, partly, force, p.place(workers=workers, deadline=deadline))
-    _say_left(keys, p)
+    if recorded:
+        partly = [key for key in WITH_GAPS if key in {*keys, *partly}]
+    place = p.place(workers=workers, deadline=deadline)
+    report = reproduce(keys, p, partly, force, place, recorded)
+    _say_left(keys, p, recorded)
     click.echo(f"\nreport: {os.path.relpath(report)}")
 
 # %% ../nbs/32_cli.ipynb #d0050021
