@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['TABLES', 'AXES', 'ALIKE', 'AnyCheck', 'LEVEL', 'VERDICTS', 'IN_ACCURACY', 'AT_TEMPERATURE', 'PUBLISHED_PATHS',
            'READINGS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS', 'TOKENS', 'SUBSPACE', 'TURN', 'FEW', 'ANEW',
-           'IN_ACCURACY_ANEW', 'NORMS', 'FLAT', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed', 'printed_accuracy',
-           'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of',
-           'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'tau_table',
-           'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'hit_noise', 'test_noise', 'accuracy_check',
-           'of_types', 'tau_of', 'rates_alone', 'Quantity', 'trial_checks', 'seeds_needed', 'settles', 'tested',
-           'assess', 'main_rows', 'summary', 'verdicts', 'trial_verdicts']
+           'IN_ACCURACY_ANEW', 'NORMS', 'FLAT', 'EACH', 'ON_AVERAGE', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed',
+           'printed_accuracy', 'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm',
+           'verdict_of', 'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study',
+           'tau_table', 'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'hit_noise', 'test_noise',
+           'accuracy_check', 'of_types', 'tau_of', 'rates_alone', 'Quantity', 'trial_checks', 'seeds_needed', 'settles',
+           'tested', 'assess', 'main_rows', 'summary', 'verdicts', 'trial_verdicts']
 
 # %% ../nbs/25_claims.ipynb #245810a1
 import itertools, math
@@ -1273,6 +1273,17 @@ def _regularised(
     gains = [_gain((v, better), (v, worse), VARIANTS[v].paper, threshold) for v in FOUR]
     return _of_accuracies("tab2", gains, dataset)
 
+
+EACH, ON_AVERAGE = "each variant", "mean of the four variants"
+
+
+def _regularised_on_average(better: str, worse: str, threshold: float = 0.0) -> Statistic:
+    "One training over another, as the mean of the four variants."
+    weights = {(v, better): 1 / len(FOUR) for v in FOUR}
+    weights |= {(v, worse): -1 / len(FOUR) for v in FOUR}
+    mean = partial(accuracy_check, weights=weights, label=ON_AVERAGE, threshold=threshold)
+    return _of_accuracies("tab2", [mean])
+
 # %% ../nbs/25_claims.ipynb #c1a10039
 _TABLE_2_CLAIMS = [
     Claim(
@@ -1284,6 +1295,7 @@ _TABLE_2_CLAIMS = [
         ),
         says="SRR at layer 12 raises accuracy for each variant (CIFAR-10)",
         statistic=_regularised("layer-12", "cross-entropy"),
+        elsewhere=((ON_AVERAGE, _regularised_on_average("layer-12", "cross-entropy")),),
         unit="points",
         experiment="tab2",
         differs="the learning rate is not in our text",
@@ -1315,6 +1327,7 @@ _TABLE_6_CLAIMS = [
             "non-inferiority; tab2 asks for a gain)"
         ),
         statistic=_regularised("layer-12", "cross-entropy", -0.5),
+        elsewhere=((ON_AVERAGE, _regularised_on_average("layer-12", "cross-entropy", -0.5)),),
         unit="points",
         experiment="tab2",
         differs="the paper says more, that it outperforms; half a point is our margin",
@@ -1325,6 +1338,7 @@ _TABLE_6_CLAIMS = [
         quote="regularizing shallower layers may bring more performance gain",
         says="layer 2 gains more than layer 12 for each variant",
         statistic=_regularised("layer-2", "layer-12"),
+        elsewhere=((ON_AVERAGE, _regularised_on_average("layer-2", "layer-12")),),
         unit="points",
         experiment="tab2",
     ),
@@ -1335,19 +1349,24 @@ _TABLE_6_CLAIMS = [
             "select a pre-defined layer or a random layer with uniform probability during "
             "training. In practice, we find that the former works better"
         ),
-        says="layer 12 does better than a random layer for each variant",
-        statistic=_regularised("layer-12", "random-layer"),
+        says="layer 12 does better than a random layer on average over the four variants",
+        statistic=_regularised_on_average("layer-12", "random-layer"),
+        elsewhere=((EACH, _regularised("layer-12", "random-layer")),),
         unit="points",
         experiment="tab2",
+        differs="the sentence is about variants in general, so their mean is tested; the layer "
+        "that is chosen before training is layer 12 here",
     ),
     Claim(
         id="tab6-random",
         source="Table 6, Appendix E",
         quote="randomly choosing layers to regularize generally worsens the performance",
-        says="a random layer does worse than cross-entropy alone for each variant",
-        statistic=_regularised("cross-entropy", "random-layer"),
+        says="a random layer does worse than cross-entropy alone on average over the four variants",
+        statistic=_regularised_on_average("cross-entropy", "random-layer"),
+        elsewhere=((EACH, _regularised("cross-entropy", "random-layer")),),
         unit="points",
         experiment="tab2",
+        differs="“generally” is read as the mean over the variants",
     ),
 ]
 

@@ -5,7 +5,7 @@
 # %% ../nbs/32_cli.ipynb #b71d5026
 from __future__ import annotations
 import json, os, shlex, shutil, sys, tempfile, time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -175,9 +175,23 @@ def _recorded(keys: Sequence[str], p: PaperParameters) -> list[tuple[RunConfig, 
     ]
 
 
-def _shows_something(key: str, config: RunConfig) -> bool:
-    "Whether a run by itself is a result of a notebook, and not only what others are compared with."
-    return key != "tab2" or config.srr_layer is not None
+def _shows_something(key: str, done: Collection[RunConfig]) -> bool:
+    "Whether recorded runs make a result; that of Tables 2 and 6 is a gain over cross-entropy."
+    from crate_nb.runs import without_idle
+
+    if key != "tab2":
+        return len(done) > 0
+    regularised = (c for c in done if c.srr_layer is not None)
+    return any(without_idle(c.but(srr_layer=None)) in done for c in regularised)
+
+
+def _is_tried(key: str, scale: str) -> bool:
+    "Whether an experiment of its own kind was begun at a scale; so is what needs none."
+    from crate_nb.figures import RESULTS
+    from crate_nb.trials import Trials
+
+    experiment = RESULTS[key].trials
+    return experiment is None or any(Trials(experiment, scale).folder.glob("*.json"))
 
 
 def _ready(keys: Sequence[str], partly: Sequence[str], p: PaperParameters) -> dict[str, bool]:
@@ -185,9 +199,9 @@ def _ready(keys: Sequence[str], partly: Sequence[str], p: PaperParameters) -> di
     ready = {}
     for key in dict.fromkeys([*keys, *partly]):
         found = _recorded([key], p)
+        done = {config for config, is_done in found if is_done}
         is_whole = all(is_done for _, is_done in found)
-        shows = any(is_done and _shows_something(key, config) for config, is_done in found)
-        if is_whole or key in partly and shows:
+        if is_whole or key in partly and _shows_something(key, done):
             ready[key] = not is_whole
     return ready
 
@@ -300,7 +314,7 @@ def _train_and_draw(
 ):
     """Train what is missing, part by part; draw each notebook once, as soon as its runs are there.
 
-    If `recorded`, nothing is trained. The pages that show records alone are written beside the
+    If `recorded`, no run is trained. The pages that show records alone are written beside the
     last drawing.
     """
     from crate_nb.sweeps import records_of
@@ -310,11 +324,11 @@ def _train_and_draw(
     def draw(wanted: Sequence[str], with_gaps: Sequence[str] = ()):
         ready = _ready([key for key in left if key in wanted], with_gaps, p)
         left[:] = [key for key in left if key not in ready]
-        if ready:
-            _draw(ready, p, place)
+        if ready:  # a notebook that is told so trains nothing itself
+            _draw(dict.fromkeys(ready, True) if recorded else ready, p, place)
 
-    is_complete = recorded or all(is_done for _, is_done in _recorded(keys, p))
-    if force or not is_complete:
+    is_complete = all(is_done for _, is_done in _recorded(keys, p))
+    if not recorded and (force or not is_complete):
         early = [key for key in keys if key not in _LAST]
         # A run that is trained again must not be drawn as it was before.
         draw([key for key in early if not force or not _experiments([key])])
@@ -340,7 +354,7 @@ def reproduce(
     partly: Sequence[str] = (),  # rows of `NOTEBOOKS` that are drawn from recorded runs alone
     force: bool = False,  # train again what is recorded
     place: Place | None = None,  # where and until when runs are trained; None: as `p` says
-    recorded: bool = False,  # train nothing
+    recorded: bool = False,  # train no run, whatever `force` says
 ) -> Path:  # the report
     """Train what is missing, run the notebooks whose records are there, and write the report.
 
@@ -356,7 +370,7 @@ def reproduce(
     _writable(home() / "data" / "runs" / p.scale)
     _train_and_draw(keys, partly, p, force, place, recorded)
     for name in _more_data(keys, p):
-        if not place.is_late and find_archive(ARCHIVES[name]):
+        if recorded or not place.is_late and find_archive(ARCHIVES[name]):
             other = PaperParameters(**dict(p) | dict(dataset=name))
             gaps = ["tab2"] if recorded else []
             reproduce(["tab2"], other, gaps, force, place.but(data=other.folder), recorded)
@@ -387,7 +401,7 @@ def _chosen(only: Sequence[str], scale: str) -> list[str]:
     return [k for k in NOTEBOOKS if k in wanted]
 
 
-def _check_options(only, everything, force, budget, recorded):
+def _check_options(only, everything, recorded, force, budget, dry):
     "A `UserError` if two options contradict each other."
     if only and everything:
         raise UserError("--only with --all contradict each other; give one of the two")
@@ -396,19 +410,29 @@ def _check_options(only, everything, force, budget, recorded):
             "--force with --budget would train the same runs again in each call; "
             "give one of the two"
         )
-    if recorded and (force or budget):
-        other = "--force" if force else "--budget"
-        raise UserError(f"--recorded trains nothing, so {other} has no meaning; leave one of them")
+    others = {"--force": force, "--budget": budget, "--dry-run": dry}
+    for other, given in others.items():
+        if recorded and given:
+            raise UserError(f"--recorded trains no run, so {other} has no meaning; give one of them")
 
 
-def _say_left(keys: Sequence[str], p: PaperParameters, recorded: bool):
+def _say_not_drawn(asked: Sequence[str], partly: Sequence[str], p: PaperParameters):
+    "Say what --recorded left out, and how many runs are missing."
+    drawn = _ready([key for key in asked if _is_tried(key, p.scale)], partly, p)
+    without = [key for key in asked if key not in drawn]
+    if without:
+        click.echo(f"\nnot drawn, since too little of it is recorded: {', '.join(without)}")
+    missing = [c for c, done in _recorded(asked, p) if not done]
+    if missing:
+        click.echo(f"\n{len(missing)} runs are not recorded; without --recorded, they are trained")
+
+
+def _say_left(keys: Sequence[str], p: PaperParameters):
     "Say which runs are not done, if any, and which is the next."
     from crate_nb.records import training_name
 
     left = [c for c, done in _recorded(keys, p) if not done]
-    if left and recorded:
-        click.echo(f"\n{len(left)} runs are not recorded; without --recorded, they are trained")
-    elif left:
+    if left:
         first = f"{left[0].variant} ({training_name(left[0])}, seed {left[0].seed})"
         click.echo(
             f"\nthe time is up: {len(left)} runs are not done, the next is {first}; "
@@ -449,7 +473,8 @@ def _say_left(keys: Sequence[str], p: PaperParameters, recorded: bool):
 @click.option(
     "--recorded",
     is_flag=True,
-    help="Train nothing: draw what is recorded, with gaps where runs are missing.",
+    help="Train no run: draw what is recorded, with gaps where runs of Tables 2, 3, 6, of "
+    "Figure 2 or of the family are missing.",
 )
 @click.option(
     "--dry-run",
@@ -464,7 +489,7 @@ def reproduce_command(
 
     Recorded runs are used; missing runs are trained.
     """
-    _check_options(only, everything, force, budget, recorded)
+    _check_options(only, everything, recorded, force, budget, dry)
     deadline = _deadline(budget)
     if not dry:
         warm_processes()  # imports beside this process
@@ -476,11 +501,15 @@ def reproduce_command(
         needed = [c for runs, _ in _queue(keys, p) for c in runs]
         return click.echo(dry_run(needed, p, force))
     partly = () if only or everything else PARTLY.get(scale, ())
-    if recorded:
-        partly = [key for key in WITH_GAPS if key in {*keys, *partly}]
     place = p.place(workers=workers, deadline=deadline)
-    report = reproduce(keys, p, partly, force, place, recorded)
-    _say_left(keys, p, recorded)
+    if recorded:
+        there = [key for key in keys if _is_tried(key, scale)]
+        partly = [key for key in WITH_GAPS if key in {*there, *partly}]
+        report = reproduce(there, p, partly, place=place, recorded=True)
+        _say_not_drawn(keys, partly, p)
+    else:
+        report = reproduce(keys, p, partly, force, place)
+        _say_left(keys, p)
     click.echo(f"\nreport: {os.path.relpath(report)}")
 
 # %% ../nbs/32_cli.ipynb #d0050021

@@ -17,7 +17,7 @@ from . import __version__
 from .core import UserError, home, project_root, read_file, reading, write_atomic
 from .pitfalls import toy_starts, toy_trajectory
 from .models import VARIANTS
-from .runs import CORRELATION, ORIGINS, RunConfig, scale_config
+from .runs import CORRELATION, ORIGINS, RunConfig, TRAINED_ANEW, scale_config
 from .records import Record, Store, training_name
 from .measures import MeasureSettings
 from .sweeps import dataset_label, duration, plan
@@ -134,7 +134,9 @@ _PAGE = """
     scale <b>{{ scale }}</b> from the records of trained models. A claim's verdict follows from its
     interval. Where the paper prints a number, it stands beside ours. Beside this page lies
     <a href="explore.html">Explore</a>: all records in a table, SRR by layer and the update rules,
-    with controls.</p>
+    with controls.{% if elsewhere %} Figures and tables on the family and the survey of theory
+    are on <a href="../{{ elsewhere }}/report.html">the page of scale {{ elsewhere }}</a>.
+    {% endif %}</p>
 <dl>{% for k, v in facts %}<dt>{{ k }}</dt><dd>{{ v }}</dd>{% endfor %}</dl>
 <nav><a href="#claims">Verdicts</a>
     {% for s in sections %}<a href="#{{ s.id }}">{{ s.short }}</a>{% endfor %}</nav>
@@ -202,7 +204,7 @@ _TABLE = """
 """
 
 # %% ../nbs/28_report.ipynb #d2bfefc9
-COMMITTED = "small"  # the scale whose results beyond the paper every report shows
+COMMITTED = "small"  # the scale of the results beyond the paper that the repository holds
 
 
 def _with_picture(about: Saved, folder: Path) -> dict:
@@ -234,10 +236,20 @@ def _committed(drawn: Iterable[str]) -> dict[str, list[dict]]:
     return _with_pictures(project_root() / "figures" / COMMITTED, beyond)
 
 
+def _is_linked(scale: str) -> bool:
+    """Whether a scale's page leaves the results beyond the paper to the page of scale small.
+
+    A page of a user's own results is whole. Pages of several scales lie beside each other in the
+    repository, which holds the pictures once.
+    """
+    page = home() / "figures" / COMMITTED / "report.html"
+    return scale not in (COMMITTED, *TRAINED_ANEW) and page.is_file()
+
+
 def _sections(scale: str) -> list[dict]:
     "The page's sections, one for each result of which something is saved."
     here = _with_pictures(home() / "figures" / scale, RESULTS)
-    there = _committed(here) if scale != COMMITTED else {}
+    there = {} if scale == COMMITTED or _is_linked(scale) else _committed(here)
     return [
         dict(
             id=key,
@@ -336,6 +348,7 @@ def write_report(
         facts=_facts(records),
         claims=_verdict_tables(found),
         sections=_sections(scale),
+        elsewhere=COMMITTED if _is_linked(scale) else "",
         marks=MARKS,
         tally=_tally_by_group(found[labels[0]]),
     )
