@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'AXES', 'ALIKE', 'AnyCheck', 'LEVEL', 'VERDICTS', 'IN_ACCURACY', 'AT_TEMPERATURE', 'PUBLISHED_PATHS',
-           'READINGS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS', 'TOKENS', 'SUBSPACE', 'TURN', 'FEW', 'ANEW',
-           'IN_ACCURACY_ANEW', 'NORMS', 'FLAT', 'EACH', 'ON_AVERAGE', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed',
-           'printed_accuracy', 'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm',
-           'verdict_of', 'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study',
-           'tau_table', 'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'hit_noise', 'test_noise',
-           'accuracy_check', 'of_types', 'tau_of', 'rates_alone', 'Quantity', 'trial_checks', 'seeds_needed', 'settles',
-           'tested', 'assess', 'main_rows', 'summary', 'verdicts', 'trial_verdicts']
+           'READINGS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS', 'TOKENS', 'SUBSPACE', 'TURN', 'FEW', 'ANEW', 'NORMS',
+           'FLAT', 'EACH', 'ON_AVERAGE', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed', 'printed_accuracy',
+           'printed_column', 'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of',
+           'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'tau_table',
+           'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'hit_noise', 'test_noise', 'accuracy_check',
+           'of_types', 'tau_of', 'rates_alone', 'Quantity', 'trial_checks', 'seeds_needed', 'settles', 'tested',
+           'assess', 'main_rows', 'summary', 'verdicts', 'trial_verdicts']
 
 # %% ../nbs/25_claims.ipynb #245810a1
 import itertools, math
@@ -434,7 +434,7 @@ class Study:
     def read_as(
         self,
         reading: str,  # a row of `READINGS`
-    ) -> "Study | None":  # None: no grid of at least four models has it
+    ) -> "Study | None":  # None: fewer than four models are in grids that have it
         "The same study with another gap or path norm, over the grids whose models all have it."
         if reading not in self._views:
             self._views[reading] = _read_as(self, reading)
@@ -727,7 +727,7 @@ _TOY_CLAIMS = [
         ),
         statistic=_toy(_PITFALL),
         elsewhere=(("unit norm", _toy(_PITFALL, 1.0)),),
-        **_TOY_SETTING | dict(differs=f"{_TOY_DIFFERS}; both checks are among those of fig5"),
+        **_TOY_SETTING | dict(differs=f"{_TOY_DIFFERS}; its checks are among those of fig5"),
     ),
     Claim(
         id="sec4-negative",
@@ -953,6 +953,11 @@ def _anew(read: Callable[[Study], Study | None] = _as_it_is) -> _View:
     return view
 
 
+def _study_of(seen: Study | TrainedAnew) -> Study:
+    "The study whose models a view is of."
+    return seen.study if isinstance(seen, TrainedAnew) else seen
+
+
 def _of_study(width: str, checks: _StudyChecks, view: _View = _as_it_is) -> Statistic:
     "A statistic from checks on (view of the study, printed table, eps)."
 
@@ -962,13 +967,12 @@ def _of_study(width: str, checks: _StudyChecks, view: _View = _as_it_is) -> Stat
         if study is None or seen is None:
             return Found([None])
         paper = printed(TABLES[width]).set_index("measure")
-        return Found(checks(seen, paper, eps), _ids(study.records))
+        return Found(checks(seen, paper, eps), _ids(_study_of(seen).records))
 
     return statistic
 
 
 ANEW = "the same models trained anew"  # a setting of the claims on the study
-IN_ACCURACY_ANEW = f"{IN_ACCURACY}, {ANEW}"  # another one
 
 
 def _readings(width: str, checks: _StudyChecks, of_paths: bool = False) -> dict[str, Any]:
@@ -976,11 +980,12 @@ def _readings(width: str, checks: _StudyChecks, of_paths: bool = False) -> dict[
 
     That of the path norm is among them if the checks are `of_paths`.
     """
-    views = {ANEW: _anew()}
-    for gap in (IN_ACCURACY, AT_TEMPERATURE):
-        views |= {gap: _read(gap), f"{gap}, {ANEW}": _anew(_read(gap))}
-    if of_paths:
-        views |= {PUBLISHED_PATHS: _read(PUBLISHED_PATHS)}
+    columns = ("gap", "path-norm") if of_paths else ("gap",)
+    views: dict[str, _View] = {ANEW: _anew()}
+    for reading, (column, _) in READINGS.items():
+        if column in columns:
+            read = _read(reading)
+            views |= {reading: read, f"{reading} ({ANEW})": _anew(read)}
     elsewhere = [(label, _of_study(width, checks, view)) for label, view in views.items()]
     return dict(statistic=_of_study(width, checks), elsewhere=tuple(elsewhere))
 
@@ -2277,8 +2282,8 @@ _EMERGENCE: list[Claim] = [
             Quantity("crate_over_vit", "IoU: CRATE minus ViT"),
             Quantity("crate_mass_over_vit", "share: map's mass on the digit, CRATE minus ViT"),
         ),
-        differs="white digits on small photographs; the abstract says it of CRATE and denies it of "
-        "ViT, and the paper compares CRATE-S/8 with ViT-S/8",
+        differs="white digits on small photographs; the abstract says that CRATE segments and that "
+        "ViT does not, and the paper compares CRATE-S/8 with ViT-S/8",
     ),
     Claim(
         id="family-emergence-maskcut",
@@ -2660,7 +2665,7 @@ def _elsewhere(rows: pd.DataFrame) -> str:
     told = []
     for (setting, verdict), same in found.groupby(["setting", "verdict"], sort=False):
         prefix = f"{setting}, " if setting else ""
-        told.append(f"{prefix}eps {', '.join(f'{eps:g}' for eps in same.eps)}: {verdict}")
+        told.append(f"{prefix}eps {' / '.join(f'{eps:g}' for eps in same.eps)}: {verdict}")
     return "; ".join(told)
 
 

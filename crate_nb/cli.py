@@ -413,7 +413,9 @@ def _check_options(only, everything, recorded, force, budget, dry):
     others = {"--force": force, "--budget": budget, "--dry-run": dry}
     for other, given in others.items():
         if recorded and given:
-            raise UserError(f"--recorded trains no run, so {other} has no meaning; give one of them")
+            raise UserError(
+                f"--recorded trains no run, so {other} has no meaning; give one of them"
+            )
 
 
 def _say_not_drawn(asked: Sequence[str], partly: Sequence[str], p: PaperParameters):

@@ -769,6 +769,19 @@ class RecordedParameters(PaperParameters):
         "The records of an experiment; what is missing is trained, unless `recorded`."
         return self.records_there(experiment) if self.recorded else super().records(experiment)
 
+    def gaps(
+        self,
+        experiment: str,  # a row of `runs.EXPERIMENTS`
+        records: Iterable[Record],  # those that are drawn
+    ) -> str:  # empty if all planned runs are drawn
+        "A sentence for captions: how many of the planned runs are drawn."
+        planned, drawn = {c.id for c in self._plan(experiment)}, {r.id for r in records}
+        if planned <= drawn:
+            return ""
+        others = len(drawn - planned)
+        more = f", and {others} with other seeds" if others else ""
+        return f"{len(planned & drawn)} of {len(planned)} planned runs are recorded{more}."
+
 # %% ../nbs/26_figures.ipynb #9703df85
 class BenchParameters(Strict):
     "The parameters of a benchmark."
