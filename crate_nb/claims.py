@@ -2629,8 +2629,18 @@ def main_rows(
     return rows[(rows.setting == setting) & (rows.eps == claim.epses[0])]
 
 # %% ../nbs/25_claims.ipynb #c1a10049
-def _number(x: float) -> str:
-    return f"{x:+.3g}" if abs(x) < 100 else f"{x:+.0f}"
+def _number(x: float, digits: int = 3) -> str:
+    return f"{x:+.{digits}g}" if abs(x) < 100 else f"{x:+.0f}"
+
+
+def _digits(row: pd.Series) -> int:
+    "Three digits, or as many as tell the interval from the threshold."
+    ends = [end for end in (row.low, row.high) if end != row.threshold]
+
+    def tell(digits):
+        return all(_number(end, digits) != _number(row.threshold, digits) for end in ends)
+
+    return next((digits for digits in (3, 4, 5) if tell(digits)), 6)
 
 
 def _deciding(here: pd.DataFrame) -> pd.Series:
@@ -2655,10 +2665,11 @@ def _claimed(row: pd.Series) -> str:
 
 
 def _measured(row: pd.Series) -> str:
-    bound = f"[{_number(row.low)}, {_number(row.high)}]"
+    digits = _digits(row)
+    bound = f"[{_number(row.low, digits)}, {_number(row.high, digits)}]"
     if row.n == 1:
         bound = "no interval from one seed"
-    words = [f"{row.check}:", _number(row["mean"]), row.unit, bound]
+    words = [f"{row.check}:", _number(row["mean"], digits), row.unit, bound]
     return " ".join(filter(None, words)) + _claimed(row)
 
 
