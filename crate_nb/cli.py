@@ -141,7 +141,7 @@ DEFAULT_NOTEBOOKS = {
 # scale -> what is drawn, too, from recorded runs alone, with gaps
 PARTLY = {"small": ("tab2", "members")}
 # the notebooks that can draw some of their runs alone
-WITH_GAPS = ("fig2", "tab2", "tab3", "members")
+WITH_GAPS = ("fig2", "tab2", "tab3", "members", "masked")
 MORE_DATA = {  # scale -> data sets that Table 2 has, too; used where their archive is there
     "paper": ("cifar100",)
 }
@@ -370,10 +370,11 @@ def reproduce(
     _writable(home() / "data" / "runs" / p.scale)
     _train_and_draw(keys, partly, p, force, place, recorded)
     for name in _more_data(keys, p):
-        if recorded or not place.is_late and find_archive(ARCHIVES[name]):
-            other = PaperParameters(**dict(p) | dict(dataset=name))
-            gaps = ["tab2"] if recorded else []
-            reproduce(["tab2"], other, gaps, force, place.but(data=other.folder), recorded)
+        other = PaperParameters(**dict(p) | dict(dataset=name))
+        if recorded and _ready(["tab2"], ["tab2"], other):
+            reproduce(["tab2"], other, ["tab2"], place=place, recorded=True)
+        elif not recorded and not place.is_late and find_archive(ARCHIVES[name]):
+            reproduce(["tab2"], other, (), force, place.but(data=other.folder))
     return write_report(p.scale)
 
 # %% ../nbs/32_cli.ipynb #c1100013
@@ -476,7 +477,7 @@ def _say_left(keys: Sequence[str], p: PaperParameters):
     "--recorded",
     is_flag=True,
     help="Train no run: draw what is recorded, with gaps where runs of Tables 2, 3, 6, of "
-    "Figure 2 or of the family are missing.",
+    "Figure 2 or of the family are missing. Experiments on theory that were begun are finished.",
 )
 @click.option(
     "--dry-run",
@@ -505,10 +506,11 @@ def reproduce_command(
     partly = () if only or everything else PARTLY.get(scale, ())
     place = p.place(workers=workers, deadline=deadline)
     if recorded:
-        there = [key for key in keys if _is_tried(key, scale)]
-        partly = [key for key in WITH_GAPS if key in {*there, *partly}]
-        report = reproduce(there, p, partly, place=place, recorded=True)
-        _say_not_drawn(keys, partly, p)
+        asked = list(dict.fromkeys([*keys, *partly]))
+        there = [key for key in asked if _is_tried(key, scale)]
+        with_gaps = [key for key in WITH_GAPS if key in there]
+        report = reproduce(there, p, with_gaps, place=place, recorded=True)
+        _say_not_drawn(asked, with_gaps, p)
     else:
         report = reproduce(keys, p, partly, force, place)
         _say_left(keys, p)

@@ -602,14 +602,16 @@ def published_path_norm(
 
 # %% ../nbs/22_measures.ipynb #14ea0026
 def _tempered(s: Subject) -> dict[str, float]:
-    "The temperature that fits the test images, and the gap at it (nats); NaN without test images."
+    "The temperature that fits the test images; test loss and gap at it (nats). NaN without images."
     if s.test is None:
-        return dict(temperature=math.nan, gap_at_temperature=math.nan)
+        unknown = ("temperature", "test_loss_at_temperature", "gap_at_temperature")
+        return dict.fromkeys(unknown, math.nan)
     tests = Subject(s.model, s.initial, *s.test, s.settings)
     trained, tested = s.logits().double(), tests.logits().double()
     t = fit_temperature(tested, tests.y)
-    gap = F.cross_entropy(tested / t, tests.y) - F.cross_entropy(trained / t, s.y)
-    return dict(temperature=t, gap_at_temperature=float(gap))
+    test_loss = float(F.cross_entropy(tested / t, tests.y))
+    gap = test_loss - float(F.cross_entropy(trained / t, s.y))
+    return dict(temperature=t, test_loss_at_temperature=test_loss, gap_at_temperature=gap)
 
 
 @torch.no_grad()

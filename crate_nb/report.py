@@ -236,20 +236,22 @@ def _committed(drawn: Iterable[str]) -> dict[str, list[dict]]:
     return _with_pictures(project_root() / "figures" / COMMITTED, beyond)
 
 
-def _is_linked(scale: str) -> bool:
-    """Whether a scale's page leaves the results beyond the paper to the page of scale small.
+def _is_linked(scale: str, shown: Iterable[str]) -> bool:
+    """Whether a page leaves the results beyond the paper to that of scale small, beside it.
 
-    A page of a user's own results is whole. Pages of several scales lie beside each other in the
-    repository, which holds the pictures once.
+    So the repository holds their pictures once. A user's page has no such neighbour and is whole,
+    and so is one for which they were drawn at its own scale.
     """
-    page = home() / "figures" / COMMITTED / "report.html"
-    return scale not in (COMMITTED, *TRAINED_ANEW) and page.is_file()
+    beside = home() / "figures" / COMMITTED
+    beyond = {*GROUPS["family"], *GROUPS["theory"]} - set(shown)
+    is_apart = scale not in (COMMITTED, *TRAINED_ANEW)
+    return is_apart and (beside / "report.html").is_file() and bool(saved_results(beside, beyond))
 
 
 def _sections(scale: str) -> list[dict]:
     "The page's sections, one for each result of which something is saved."
     here = _with_pictures(home() / "figures" / scale, RESULTS)
-    there = {} if scale == COMMITTED or _is_linked(scale) else _committed(here)
+    there = {} if scale == COMMITTED or _is_linked(scale, here) else _committed(here)
     return [
         dict(
             id=key,
@@ -343,12 +345,14 @@ def write_report(
     folder, records = home() / "figures" / scale, list(Store(scale))
     labels = sorted({r.config.dataset for r in records}) or [dataset_label(scale)]
     found = {label: verdicts(scale, label).set_index("id", drop=False) for label in labels}
+    sections = _sections(scale)
+    is_linked = _is_linked(scale, {section["id"] for section in sections})
     page = _page(
         scale=scale,
         facts=_facts(records),
         claims=_verdict_tables(found),
-        sections=_sections(scale),
-        elsewhere=COMMITTED if _is_linked(scale) else "",
+        sections=sections,
+        elsewhere=COMMITTED if is_linked else "",
         marks=MARKS,
         tally=_tally_by_group(found[labels[0]]),
     )
