@@ -366,9 +366,9 @@ def complete_grids(
     return [r for of_seed in complete for r in of_seed]
 
 # %% ../nbs/25_claims.ipynb #c1a10019
-IN_ACCURACY = "the gap in accuracy"
-WITHOUT_OVERCONFIDENCE = "the test loss at the best temperature"
-PUBLISHED_PATHS = "the path norm as published"
+IN_ACCURACY = "the gap in accuracy"  # another reading of a study
+WITHOUT_OVERCONFIDENCE = "the test loss at the best temperature"  # another one
+PUBLISHED_PATHS = "the path norm as published"  # another one
 
 
 def _gap_in_accuracy(record: Record) -> float:
@@ -1282,7 +1282,8 @@ def _regularised(
     return _of_accuracies("tab2", gains, dataset)
 
 
-EACH, ON_AVERAGE = "each variant", "mean of the four variants"
+EACH = "each variant"  # a setting of the claims on the regulariser
+ON_AVERAGE = "mean of the four variants"  # another one
 
 
 def _regularised_on_average(better: str, worse: str, threshold: float = 0.0) -> Statistic:
