@@ -817,8 +817,8 @@ def runs_check(id, scale, dataset, device, init, measured):
 # %% ../nbs/32_cli.ipynb #c1100020
 def _verdict_text(v) -> str:
     "A verdict in one line; below it what was measured, and what would settle it."
-    indent = "\n" + 29 * " "
-    text = f"{v.verdict:<13} {v.id:<14} {v.claim}"
+    indent = "\n" + 36 * " "
+    text = f"{v.verdict:<20} {v.id:<14} {v.claim}"
     if not v.measured:
         return text
     text += f"{indent}{v.measured}, n = {v.n}"

@@ -29,6 +29,7 @@ from .figures import saved_results, stem
 # %% ../nbs/28_report.ipynb #19fa0007
 MARKS = {  # verdict -> its mark, for readers who skim
     "reproduced": "✓",
+    "smaller than printed": "↓",
     "contradicted": "✗",
     "inconclusive": "≈",
     "not run": "–",
@@ -95,11 +96,13 @@ p { margin: .5rem 0; max-width: 48rem }
     td:first-child { white-space: nowrap }
 td.v { white-space: nowrap; font-weight: 600 }
     .reproduced { color: #0a7a4b }
+    .smaller { color: #0b62a4 }
     .contradicted { color: #c2410c }
     .inconclusive { color: #8a6d00 }
     .not { color: var(--soft); font-weight: 400 }
 @media (prefers-color-scheme: dark) {
     .reproduced { color: #4cc38a }
+    .smaller { color: #7db8e8 }
     .contradicted { color: #ff8b5e }
     .inconclusive { color: #e2c044 } }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: .8rem 0;
@@ -144,11 +147,13 @@ _PAGE = """
 <p class="soft">At scale {{ scale }}: {{ tally }}. <i>Measured</i> is the check that decides
     the verdict: its mean over seeds [95 % interval], where n is the number of seeds. For
     Tables 1 and 5 a check is Kendall's tau of a measure, or the tau of one measure minus that of
-    another; n is the number of models, and the interval comes from a bootstrap over model types
-    and cells of the grid. A check claims that its quantity is above 0, unless it says otherwise.
-    A claim is reproduced if every check's interval lies on the claimed side of its threshold,
-    and contradicted if some check lies on the other side (by Holm's rule).
-    For an inconclusive claim, the last column says what would settle it.
+    another, with one value for each grid of models (a grid is one seed). The column
+    <i>elsewhere</i> has an interval with model types drawn anew, which asks whether the result
+    would hold for other types. A check claims that its quantity is above 0, unless it says
+    otherwise. A claim is reproduced if every check's interval lies on the claimed side of its
+    threshold, and contradicted if some check lies on the other side (by Holm's rule). It is
+    smaller than printed if the sign of an effect stays open, but each open effect is surely below
+    the paper's. Where a sign is open, the last column says what would settle it.
     The claims fig1a, sec4-negative, fig1b and fig5 are about an experiment without data,
     fig2-init and fig2-hover are about untrained models of the paper's size, and claims that
     are tested by trials are about the trials of scale small: they have the same verdicts at
@@ -443,11 +448,13 @@ _RESULTS = """
 
 *Measured* is the check that decides the verdict: its mean over seeds [95 % interval]. For
     Tables 1 and 5 a check is Kendall's tau of a measure, or the tau of one measure minus that of
-    another, with an interval from a bootstrap over model types and cells of the grid. A check
+    another, with one value for each grid of models (a grid is one seed); an interval with model
+    types drawn anew stands under *Elsewhere*. A check
     claims that its quantity is above 0, unless it says otherwise. A claim is `reproduced` if every
     check's interval lies on the claimed side of its threshold (an intersection-union test),
     `contradicted` if some check lies on the other side (by Holm's
-    rule), `not run` if records are missing, and `inconclusive` otherwise.
+    rule), `smaller than printed` if the sign of an effect stays open but each open effect is
+    surely below the paper's, `not run` if records are missing, and `inconclusive` otherwise.
 
 {% for c in claims %}### {{ c.id }}: {{ c.verdict }}
 
