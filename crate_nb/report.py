@@ -147,13 +147,15 @@ _PAGE = """
 <p class="soft">At scale {{ scale }}: {{ tally }}. <i>Measured</i> is the check that decides
     the verdict: its mean over seeds [95 % interval], where n is the number of seeds. For
     Tables 1 and 5 a check is Kendall's tau of a measure, or the tau of one measure minus that of
-    another, with one value for each grid of models (a grid is one seed). The column
-    <i>elsewhere</i> has an interval with model types drawn anew, which asks whether the result
-    would hold for other types. A check claims that its quantity is above 0, unless it says
-    otherwise. A claim is reproduced if every check's interval lies on the claimed side of its
-    threshold, and contradicted if some check lies on the other side (by Holm's rule). It is
-    smaller than printed if the sign of an effect stays open, but each open effect is surely below
-    the paper's. Where a sign is open, the last column says what would settle it.
+    another, with one value for each grid of models (a grid is one seed); all grids share their
+    images. The column <i>elsewhere</i> has the verdict with model types drawn anew, which asks
+    whether the result would hold for other types. That is the question of family-srr, where n is
+    the number of models and the interval a bootstrap over types and cells of the grid. A check
+    claims that its quantity is above 0, unless it says otherwise. A claim is reproduced if every
+    check's interval lies on the claimed side of its threshold, whatever the size of the effect,
+    and contradicted if some check lies on the other side (by Holm's rule). It is
+    smaller than printed if the sign of an effect stays open, but an effect of the printed size is
+    excluded. Where a claim stays open, the last column says what would settle it.
     The claims fig1a, sec4-negative, fig1b and fig5 are about an experiment without data,
     fig2-init and fig2-hover are about untrained models of the paper's size, and claims that
     are tested by trials are about the trials of scale small: they have the same verdicts at
@@ -448,13 +450,15 @@ _RESULTS = """
 
 *Measured* is the check that decides the verdict: its mean over seeds [95 % interval]. For
     Tables 1 and 5 a check is Kendall's tau of a measure, or the tau of one measure minus that of
-    another, with one value for each grid of models (a grid is one seed); an interval with model
-    types drawn anew stands under *Elsewhere*. A check
+    another, with one value for each grid of models (a grid is one seed); all grids share their
+    images. The verdict with model types drawn anew stands under *Elsewhere*. In family-srr, n is
+    the number of models and the interval a bootstrap over types and cells of the grid. A check
     claims that its quantity is above 0, unless it says otherwise. A claim is `reproduced` if every
-    check's interval lies on the claimed side of its threshold (an intersection-union test),
+    check's interval lies on the claimed side of its threshold, whatever the size of the effect
+    (an intersection-union test),
     `contradicted` if some check lies on the other side (by Holm's
-    rule), `smaller than printed` if the sign of an effect stays open but each open effect is
-    surely below the paper's, `not run` if records are missing, and `inconclusive` otherwise.
+    rule), `smaller than printed` if the sign of an effect stays open but an effect of the printed
+    size is excluded, `not run` if records are missing, and `inconclusive` otherwise.
 
 {% for c in claims %}### {{ c.id }}: {{ c.verdict }}
 
