@@ -817,8 +817,11 @@ def runs_check(id, scale, dataset, device, init, measured):
 # %% ../nbs/32_cli.ipynb #c1100020
 def _verdict_text(v) -> str:
     "A verdict in one line; below it what was measured, and what would settle it."
-    indent = "\n" + 36 * " "
-    text = f"{v.verdict:<20} {v.id:<14} {v.claim}"
+    from crate_nb.claims import VERDICTS
+
+    width = max(map(len, VERDICTS)) + 1
+    indent = "\n" + width * " "
+    text = f"{v.verdict:<{width}}{v.id}: {v.claim}"
     if not v.measured:
         return text
     text += f"{indent}{v.measured}, n = {v.n}"
