@@ -6,7 +6,8 @@
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Weight', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'TRAINED_ANEW', 'MOST_RUNS',
            'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'EXPERIMENTS', 'GRIDS', 'PARTS',
            'one_line', 'Strict', 'Identified', 'unused_options', 'RunConfig', 'scale_config', 'scale_of', 'Grid',
-           'read_grid', 'without_idle', 'varied_fields', 'regularised_at', 'by_data', 'equal_width']
+           'read_grid', 'without_idle', 'varied_fields', 'Rule', 'read_rules', 'rule_digests', 'regularised_at',
+           'by_data', 'equal_width']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
@@ -16,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 import pydantic
-from .core import UserError, check_choice, read_file, reading, resolve
+from .core import UserError, check_choice, project_root, read_file, reading, resolve
 from .compress import COMPRESS
 from .sparsify import SPARSIFY
 from .checkpoints import MOST_LAYERS
@@ -461,14 +462,21 @@ def _with_none(fields: Any) -> Any:
     return {name: read(name, value) for name, value in fields.items()}
 
 
+def _read_toml(path: Path, what: str, do: str) -> dict[str, Any]:
+    content = read_file(path, what, limit=2**20)
+    with reading(f"{what} {path} is not TOML", do):
+        return tomllib.loads(content.decode())
+
+
+def _grid_of(tables: dict[str, Any]) -> Grid:
+    return Grid(**{name: _with_none(table) for name, table in tables.items()})
+
+
 def read_grid(
     path: Path,  # with the tables `[axes]` and, if wanted, `[base]`
 ) -> Grid:
     'The grid in a TOML file; "none" means None. A `UserError` says what is wrong with it.'
-    content = read_file(path, "grid", limit=2**20)
-    with reading(f"grid {path} is not TOML", "write tables such as: [axes] lr = [0.001, 0.0005]"):
-        tables = tomllib.loads(content.decode())
-    return Grid(**{name: _with_none(table) for name, table in tables.items()})
+    return _grid_of(_read_toml(path, "grid", "write tables such as: [axes] lr = [0.001, 0.0005]"))
 
 # %% ../nbs/17_runs.ipynb #3e39c703
 _OF_THE_REGULARISER = ("srr_alpha", "srr_eps", "srr_lam", "srr_sparsity")
@@ -491,6 +499,64 @@ def varied_fields(
     configs = list(configs)
     fields = [name for name in RunConfig.model_fields if name not in apart]
     return [name for name in fields if len({str(getattr(c, name)) for c in configs}) > 1]
+
+# %% ../nbs/17_runs.ipynb #7b1e0002
+class Rule(Strict):
+    "What an experiment asks and how its answer is found, frozen before its runs."
+
+    title: str  # what is trained
+    question: str  # in one sentence
+    unit: str  # what is drawn anew: a seed, a subset, a type
+    primary: str  # the one outcome that answers the question
+    exclusions: str  # which runs do not count
+    test: str  # how the primary outcome is tested
+    holds: str  # when the answer is yes
+    fails: str  # when the answer is no; else it is open
+    size: str = "nothing is printed"  # how the outcome is compared with a printed number
+    secondary: tuple[str, ...] = ()  # other outcomes, which describe
+    number: str  # of runs
+    scale: str  # a row of `SCALES`
+    dataset: str  # the label of a data set
+    measured: bool = False  # whether the complexity measures are computed, too
+    exempt: tuple[Seed, ...] = ()  # seeds that were trained before the rule was written
+    runs: tuple[Grid, ...]  # what is trained, in this order
+
+    @property
+    def digest(self) -> str:
+        "12 hex digits of all that the rule says."
+        said = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(said.encode()).hexdigest()[:12]
+
+    def configs(self) -> list[RunConfig]:
+        "The runs of the rule, each once, in their order."
+        rows = (row for grid in self.runs for row in grid.rows())
+        made = (without_idle(scale_config(self.scale, self.dataset, **row)) for row in rows)
+        return list(dict.fromkeys(made))
+
+# %% ../nbs/17_runs.ipynb #7b1e0003
+def _rule_of(what: str, said: dict[str, Any]) -> Rule:
+    try:
+        return Rule(**said | dict(runs=[_grid_of(grid) for grid in said["runs"]]))
+    except (UserError, KeyError, TypeError) as e:
+        raise UserError(f"{what} is no rule ({e}); restore it from the repository") from e
+
+
+def read_rules(
+    path: Path | None = None,  # a TOML file with a table for each rule; None: `data/rules.toml`
+) -> dict[str, Rule]:  # by name, such as `E2`
+    "The frozen rules; a `UserError` names the rule that can't be read, or says that none are here."
+    path = project_root() / "data" / "rules.toml" if path is None else path
+    told = _read_toml(path, "rules", "restore the file from the repository")
+    return {name: _rule_of(f"rule {name!r} of {path}", said) for name, said in told.items()}
+
+
+def rule_digests() -> dict[str, str]:  # name of a rule -> its digest; empty outside a clone
+    "The rules that stand now, as the provenance of a record keeps them."
+    try:
+        path = project_root() / "data" / "rules.toml"
+    except UserError:
+        return {}
+    return {name: rule.digest for name, rule in read_rules(path).items()} if path.is_file() else {}
 
 # %% ../nbs/17_runs.ipynb #98bdda75
 REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6

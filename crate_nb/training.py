@@ -39,7 +39,7 @@ from .masked import patch_targets, probe_features
 from .srr import layer_srr, layerwise_srr, pick_layer
 from .data import ImageData, NAMES, dataset_name, load_data, normalise
 from .augment import Draws, apply_draws, draw, resize
-from .runs import RunConfig
+from .runs import RunConfig, rule_digests
 from .records import Record, Store, check_record, pack_hits
 from .engine import Engine, NotCaptured, NotLoaded, Place, Replayed, as_place, can_compile
 from .engine import compile_for, cpu_threads, cuda_graphs, is_long, loading_compiled
@@ -1058,6 +1058,7 @@ def _provenance(trainer: Trainer) -> dict:
         compiled=engine.compiled,
         threads=torch.get_num_threads(),
         seed=trainer.config.seed,
+        rules=rule_digests(),
         utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         seconds=round(p.seconds, 1),
         resumed=p.resumed,
