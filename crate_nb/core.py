@@ -28,7 +28,7 @@ __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered'
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed',
            'unsealed', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
            'core_count', 'git_commit', 'is_warm', 'warm_processes', 'child_environment', 'end_with_parent',
-           'progress_bar', 'side_by_side', 'product_rate']
+           'progress_bar', 'say_skipped', 'side_by_side', 'product_rate']
 
 # %% ../nbs/00_core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -577,6 +577,18 @@ def progress_bar(
     is_jupyter = type(sys.stderr).__module__.startswith("ipykernel")
     redraws = is_jupyter or sys.stderr.isatty()
     return (tqdm if redraws else _Log)(items, **options)
+
+# %% ../nbs/00_core.ipynb #5c1b0002
+def say_skipped(
+    what: str,  # the check that is left out
+    why: str,  # what is missing here, and how to get it
+):
+    "Print that a check is skipped, and add the line to the file `$CRATE_NB_SKIPPED`, if named."
+    line = f"skipped: {what} ({why})"
+    print(line)
+    if listed := os.environ.get("CRATE_NB_SKIPPED"):
+        with open(listed, "a") as f:
+            f.write(f"{line}\n")
 
 # %% ../nbs/00_core.ipynb #01c62dec
 def _finish(device: torch.device | None) -> None:
