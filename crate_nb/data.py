@@ -34,6 +34,8 @@ class ImageData:
     x_test: Tensor  # uint8 (m, C, H, W)
     y_test: Tensor  # int64 (m,)
     digest: str = ""  # of all pixels and labels; says exactly what a record was trained on
+    x_val: Tensor | None = None  # uint8 (v, C, H, W), held out of the training images; or none
+    y_val: Tensor | None = None  # int64 (v,)
 
     @property
     def channels(self) -> int:
@@ -42,22 +44,38 @@ class ImageData:
 
     def subset(
         self,
-        train: int | None = None,  # training images; None: all, not shuffled
+        train: int | None = None,  # training images; None: all but the validation images
         test: int | None = None,  # test images; None: all, not shuffled
+        part: int = 0,  # which `train` images of the shuffle; parts are disjoint
+        val: int = 0,  # training images that are held out; 0: none
     ) -> "ImageData":  # same name and digest
-        "The first images of a fixed shuffle; a `UserError` if there are too few."
-        x_train, y_train = self._first(self.x_train, self.y_train, train, "train")
-        x_test, y_test = self._first(self.x_test, self.y_test, test, "test")
-        return replace(self, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+        "Some images of a fixed shuffle; a `UserError` if there are too few."
+        count, tests = len(self.x_train), len(self.x_test)
+        first = part * (train or 0)
+        wanted = first + (train or 1) + val
+        if wanted > count or train == 0:
+            self._refuse(train, part, val)
+        if test is not None and not 1 <= test <= tests:
+            raise UserError(f"{test} test images asked for; {self.name} has {tests}")
+        last = first + train if train else count - val
+        own = self._shuffled("train", first, last) if train or val else slice(None)
+        out = self._shuffled("train", count - val, count)
+        tested = slice(None) if test is None else self._shuffled("test", 0, test)
+        kept = dict(x_train=self.x_train[own], y_train=self.y_train[own])
+        kept |= dict(x_test=self.x_test[tested], y_test=self.y_test[tested])
+        held_out = dict(x_val=self.x_train[out], y_val=self.y_train[out]) if val else {}
+        return replace(self, **kept, **held_out)
 
-    def _first(self, x: Tensor, y: Tensor, n: int | None, split: str) -> tuple[Tensor, Tensor]:
-        "The first `n` images of the shuffle and their labels; None keeps all as they are."
-        if n is None:
-            return x, y
-        if not 1 <= n <= len(x):
-            raise UserError(f"{n} {split} images asked for; {self.name} has {len(x)}")
-        keep = torch.randperm(len(x), generator=generator("subset", split, len(x)))[:n]
-        return x[keep], y[keep]
+    def _shuffled(self, split: str, first: int, last: int) -> Tensor:
+        "Which images stand at places `first` to `last` of the shuffle of a split."
+        n = len(getattr(self, f"x_{split}"))
+        return torch.randperm(n, generator=generator("subset", split, n))[first:last]
+
+    def _refuse(self, train: int | None, part: int, val: int):
+        wanted = f"{'all' if train is None else train} train images asked for"
+        wanted += f", part {part}" if part else ""
+        wanted += f", with {val} for validation" if val else ""
+        raise UserError(f"{wanted}; {self.name} has {len(self.x_train)}")
 
 # %% ../nbs/14_data.ipynb #b4e81235
 def _every_fifth(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 import numpy as np, pandas as pd, pydantic
 from .core import UserError, check_kind, home, parse_json, read_file, reading, sealed
 from .core import unsealed, write_atomic
@@ -21,7 +21,7 @@ from .models import VARIANTS
 from .runs import RunConfig, one_line
 
 # %% ../nbs/18_records.ipynb #0d8674f6
-SCHEMA = 2  # of records; raised when their layout changes
+SCHEMA = 3  # of records; raised when their layout changes
 
 
 class Record(pydantic.BaseModel):
@@ -36,6 +36,7 @@ class Record(pydantic.BaseModel):
     probe: dict[str, list[float | None]]  # layer-wise SRR by column; None: not defined
     final: dict[str, Any]  # the end of the run: losses (nats), accuracies (%), epochs, steps
     measures: dict[str, Any] = {}  # complexity measures, where they were asked for
+    levels: list[dict[str, Any]] = []  # one row per level: when it was reached, the scores there
 
     def probe_frame(self) -> pd.DataFrame:  # the columns of `probe`
         "Layer-wise SRR: one row per epoch, eps and layer."
@@ -46,6 +47,24 @@ class Record(pydantic.BaseModel):
     def history_frame(self) -> pd.DataFrame:  # the columns of `history`
         "One row per epoch."
         return pd.DataFrame(self.history)
+
+    def reached(self) -> list[float]:  # falling
+        "The levels that the training loss reached."
+        return [row["level"] for row in self.levels if "steps" in row]
+
+    def at(
+        self,
+        level: float,  # one of `config.levels`
+    ) -> Self | None:  # None: the training loss did not reach it
+        "The record as if the run had ended when its training loss first fell to a level."
+        if level not in self.config.levels:
+            raise UserError(f"run {self.id} has no level {level:g}; it has {self.config.levels}")
+        if level not in self.reached():
+            return None
+        row = next(row for row in self.levels if row["level"] == level)
+        final = self.final | {k: v for k, v in row.items() if k != "measures"}
+        final["criterion_met"] = True
+        return self.model_copy(update=dict(final=final, measures=row.get("measures", {})))
 
     @property
     def seconds(self) -> float:  # wall time on the machine that trained it
@@ -107,6 +126,15 @@ class _End(pydantic.BaseModel):
     test_hits: str = pydantic.Field("", pattern="^([0-9a-f]{2})*$")
 
 
+class _Level(pydantic.BaseModel):
+    "What is read of a row of `Record.levels`."
+
+    model_config = _READ
+    level: float
+    steps: pydantic.NonNegativeInt = 0
+    measures: dict[str, Any] = {}
+
+
 class _Measured(pydantic.BaseModel):
     "What is read of `Record.measures`, where there are some."
 
@@ -153,9 +181,12 @@ def _whole_parts(record: Record):
     "A `ValueError` unless all parts of a record are what their readers rely on."
     _Made.model_validate(record.provenance)
     end = _End.model_validate(record.final)
-    srr = _Measured.model_validate(record.measures).srr if record.measures else {}
+    levels = [_Level.model_validate(row) for row in record.levels]
+    if tuple(row.level for row in levels) != record.config.levels:
+        raise UserError("it has not one row for each of its levels")
+    found = [m for m in (record.measures, *(row.measures for row in levels)) if m]
     _check_history(record.history, end.epochs)
-    for table in (record.probe, srr):
+    for table in (record.probe, *(_Measured.model_validate(m).srr for m in found)):
         if len({len(column) for column in table.values()}) > 1:
             raise UserError("the columns of its probe or of SRR are of unequal length")
     if record.probe and not all(
@@ -272,9 +303,11 @@ class Folders:
     def weights(
         self,
         id: str,  # of a run
+        level: float | None = None,  # the training loss at which they were kept; None: the end
     ) -> Path:  # there or not
         "The file of a trained model's weights; not in git."
-        return self.data / "weights" / self.scale / f"{id}.safetensors"
+        name = id if level is None else f"{id}-{level}"
+        return self.data / "weights" / self.scale / f"{name}.safetensors"
 
 # %% ../nbs/18_records.ipynb #a26b0e33
 class Busy(UserError):
@@ -564,6 +597,10 @@ def _is_in(old: dict, new: dict) -> bool:
     return all(key in new and new[key] == value for key, value in old.items())
 
 
+def _unmeasured(level: dict) -> dict:
+    return {name: value for name, value in level.items() if name != "measures"}
+
+
 def _is_same(record: Record, again: Record) -> bool:
     "Whether training again gave all that a record has; the layout and the measures do not count."
     then, now = record.science(), again.science()
@@ -571,6 +608,7 @@ def _is_same(record: Record, again: Record) -> bool:
         record.config == again.config
         and len(then["history"]) == len(now["history"])
         and all(map(_is_in, then["history"], now["history"]))
+        and all(map(_is_in, map(_unmeasured, then["levels"]), now["levels"]))
         and all(_is_in(then[part], now[part]) for part in ("probe", "final"))
     )
 
