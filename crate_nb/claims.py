@@ -18,7 +18,7 @@ from copy import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 import numpy as np, pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
@@ -30,8 +30,8 @@ from .runs import AXIS_NAMES, CORRELATION, FOUR, GRIDS, Grid, RunConfig, scale_c
 from .data import NAMES
 from .records import Record, Store, tested_images, training_name, unpack_hits
 from .trials import Trials
-from .measures import MEASURES, MeasureSettings, is_measured
-from .correlation import Parts, audit, comparable, compare_taus
+from .measures import MEASURES, MeasureSettings, PUBLISHED, is_measured
+from .correlation import Parts, audit, comparable, compare_taus, measures_in
 from .correlation import draws_about_estimate, model_table, percentile_interval
 from .correlation import srr_of, TwoWay, two_way, two_way_parts
 from .correlation import weighted_along, weighted_tau
@@ -385,7 +385,7 @@ def complete_grids(
     dim = _dim_of(grid, width)
     by_seed: dict[int, list[Record]] = {}
     for r in records:
-        if r.config.dim == dim and is_measured(r):
+        if r.config.dim == dim and is_measured(r, PUBLISHED):
             by_seed.setdefault(r.config.seed, []).append(r)
     models = len(grid.rows()) // len(grid.axes["dim"])
     complete = [by_seed[seed] for seed in sorted(by_seed) if len(by_seed[seed]) == models]
@@ -472,10 +472,13 @@ class Study:
         self,
         measure: str,  # a row of `MEASURES`
         eps: float,  # of SRR; the others have none
+        among: str = "SRR",  # nan for models that lack this other measure
     ) -> np.ndarray:  # (models,)
         "A measure of each model; SRR from its recorded terms, since eps may be another one."
-        if measure != "SRR":
-            return self.table[measure].to_numpy()
+        values = self.table[measure].to_numpy() if measure != "SRR" else self._srr_at(eps)
+        return values if among == "SRR" else np.where(self.table[among].isna(), np.nan, values)
+
+    def _srr_at(self, eps: float) -> np.ndarray:
         if eps not in self._srr:
             self._srr[eps] = _srr_of_models(self, eps)
         return self._srr[eps]
@@ -485,11 +488,14 @@ class Study:
         measure: str,  # a row of `MEASURES`
         eps: float,  # of SRR; the others have none
         axis: str | None = None,  # one of `axes`: granulated along it; None: over all pairs
+        among: str = "SRR",  # over the models that have this other measure, too
     ) -> Parts | None:  # None: no complete group
         "A tau with all its draws."
-        key = (measure, eps if measure == "SRR" else None, axis)
+        among = among if self.table[among].isna().any() else "SRR"  # else all models have it
+        key = (measure, eps if measure == "SRR" else None, axis, among)
         if key not in self._taus:
-            statistic = weighted_along(self.values(measure, eps), self.table, axis, self.axes)
+            values = self.values(measure, eps, among)
+            statistic = weighted_along(values, self.table, axis, self.axes)
             self._taus[key] = two_way_parts(statistic, self.weights) if statistic else None
         return self._taus[key]
 
@@ -513,11 +519,13 @@ def tau_table(
 ) -> pd.DataFrame:  # index: measures; the axes, psi, and the columns of `correlation.compare_taus`
     "The granulated taus of all measures, Psi, and the overall tau with its interval."
     rows = {}
-    for m in MEASURES:
+    for m in measures_in(study.table):
         parts = {axis: study.tau(m, eps, axis) for axis in study.axes}
         rows[m] = {axis: p.whole if p else math.nan for axis, p in parts.items()}
         rows[m]["psi"] = float(np.mean(list(rows[m].values())))
-    overall = compare_taus({m: tau for m in MEASURES if (tau := study.tau(m, eps))})
+    taus = {m: tau for m in rows if (tau := study.tau(m, eps))}
+    of_srr = {m: cast(Parts, study.tau("SRR", eps, among=m)) for m in taus}
+    overall = compare_taus(taus, of_srr)
     return pd.DataFrame.from_dict(rows, orient="index").join(overall)
 
 # %% ../nbs/25_claims.ipynb #246ad75d
@@ -951,9 +959,10 @@ class TrainedAnew:
         measure: str,  # a row of `MEASURES`
         eps: float,  # of SRR; the others have none
         axis: str | None = None,  # granulated along it; None: over all pairs
+        among: str = "SRR",  # over the models that have this other measure, too
     ) -> np.ndarray:  # (grids,); nan where a grid has no complete group of the axis
         "A tau within each grid."
-        return np.array(list(self._taus(self.study.values(measure, eps), axis)))
+        return np.array(list(self._taus(self.study.values(measure, eps, among), axis)))
 
     def check(
         self,
@@ -1055,7 +1064,7 @@ def _signed(measures: Sequence[str], negative: bool = False) -> _StudyChecks:
     return checks
 
 # %% ../nbs/25_claims.ipynb #c1a10030
-_OTHERS = tuple(m for m in MEASURES if m != "SRR")
+_OTHERS = tuple(m for m in PUBLISHED if m != "SRR")
 
 
 def _leads(axis: str | None = None, others: Sequence[str] = _OTHERS) -> _StudyChecks:
@@ -1063,11 +1072,11 @@ def _leads(axis: str | None = None, others: Sequence[str] = _OTHERS) -> _StudyCh
     column = printed_column(axis) if axis else "overall_tau"
 
     def checks(study, paper, eps):
-        own, printed_taus = study.tau("SRR", eps, axis), paper[column]
+        printed_taus = paper[column]
         return [
             study.check(
                 f"SRR over {m}",
-                _minus(own, study.tau(m, eps, axis)),
+                _minus(study.tau("SRR", eps, axis, among=m), study.tau(m, eps, axis)),
                 round(printed_taus["SRR"] - printed_taus[m], 3),
             )
             for m in others
@@ -1083,7 +1092,8 @@ def _flatness_over_srr(study, paper: pd.DataFrame, eps: float) -> list[AnyCheck 
     made: list[AnyCheck | None] = []
     for axis in ("dropout", "variant"):
         column = printed_column(axis)
-        lead = _minus(study.tau(flat, eps, axis), study.tau("SRR", eps, axis))
+        own = study.tau("SRR", eps, axis, among=flat)
+        lead = _minus(study.tau(flat, eps, axis), own)
         label = f"flatness over SRR along {AXIS_NAMES[axis]}"
         made.append(study.check(label, lead, round(paper[column][flat] - paper[column]["SRR"], 3)))
     return made

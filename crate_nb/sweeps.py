@@ -30,7 +30,7 @@ from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
 from .training import Paused, Step, build_model, check_same_images, data_for, logger
 from .training import task_of, tidy, total_steps, train
-from .measures import is_measured, train_and_measure
+from .measures import PUBLISHED, is_measured, train_and_measure
 
 # %% ../nbs/24_sweeps.ipynb #092680b2
 def find_grid(
@@ -446,7 +446,7 @@ def sweep_local(
 # %% ../nbs/24_sweeps.ipynb #8a8e1c55
 def records_of(
     configs: Sequence[RunConfig],  # all on one data set
-    measured: bool,  # whether records must hold every complexity measure, too
+    measured: bool,  # whether records must hold the published complexity measures, too
     place: Place | str | None = None,  # where, or a scale; None: the scale with the runs' sizes
     force: bool = False,  # train again what is recorded
     **options,  # fields of `Place`
@@ -455,7 +455,8 @@ def records_of(
 
     A `UserError` if a run fails.
     """
-    how: dict[str, Any] = dict(task=run_one, complete=is_complete) if measured else {}
+    complete = partial(is_measured, names=PUBLISHED)
+    how: dict[str, Any] = dict(task=run_one, complete=complete) if measured else {}
     return train_all(configs, place, force, **how, **options)
 
 # %% ../nbs/24_sweeps.ipynb #5d0a11ca
