@@ -357,6 +357,11 @@ def _fixed(dim: int) -> dict[str, Tensor]:
     "A matrix drawn as the weight of `nn.Linear`, kept in checkpoints and never trained."
     return dict(weight=nn.Linear(dim, dim, bias=False).weight.detach().clone())
 
+
+def _ones(dim: int) -> dict[str, Tensor]:
+    "A factor for each channel of the heads, trained from 1 on."
+    return dict(weight=nn.Parameter(torch.ones(dim)))
+
 # %% ../nbs/03_compress.ipynb #a1f30946
 # name -> map; a new one is a new row
 OUTPUT_MAPS: dict[str, OutputMap] = {
@@ -366,6 +371,7 @@ OUTPUT_MAPS: dict[str, OutputMap] = {
     "linear": OutputMap(lambda h, u, weight, bias: F.linear(h, weight), _linear),
     "fixed": OutputMap(lambda h, u, weight, bias: F.linear(h, weight), _fixed),
     "identity": OutputMap(lambda h, u, weight, bias: h, products=0),
+    "diagonal": OutputMap(lambda h, u, weight, bias: h * weight, _ones, products=0),
 }
 
 # %% ../nbs/03_compress.ipynb #ac1a68e1

@@ -600,9 +600,11 @@ def plus_minus(
     return mean if i.n == 1 else f"{mean} ± {i.high - i.mean:.{digits}f}"
 
 # %% ../nbs/26_figures.ipynb #13fa0021
-def _images(c: RunConfig) -> str:
-    "How many images a run is limited to, in parentheses; nothing if it takes them all."
-    counts = ((c.train_size, "training"), (c.test_size, "test"))
+def _images(configs: Sequence[RunConfig]) -> str:
+    "How many images runs are limited to, in parentheses; nothing if they take them all."
+    c, subsets = configs[0], {config.subset for config in configs}
+    which = f" in each of {len(subsets)} subsets" if len(subsets) > 1 else ""
+    counts = ((c.train_size, f"training{which}"), (c.val_size, "validation"), (c.test_size, "test"))
     parts = [f"{count:,} {kind}" for count, kind in counts if count]
     return f" ({' and '.join(parts)} images)" if parts else ""
 
@@ -623,10 +625,18 @@ def _each(configs: Sequence[RunConfig], field: str) -> str:
 
 
 def _optimisation(configs: Sequence[RunConfig]) -> str:
-    "The optimiser, its learning rates, and its weight decay if there is any."
+    "The optimiser, its learning rates, and its warm-up and weight decay if there are any."
     c = configs[0]
+    warm = f", {c.warmup} epochs of warm-up" if c.warmup else ""
     decay = f", weight decay {c.weight_decay:g}" if c.weight_decay else ""
-    return f"{OPTIMIZERS[c.optimizer].title}, lr {_each(configs, 'lr')} ({c.schedule}){decay}"
+    return f"{OPTIMIZERS[c.optimizer].title}, lr {_each(configs, 'lr')} ({c.schedule}{warm}){decay}"
+
+
+def _epochs(c: RunConfig) -> str:
+    "How long runs are trained, and at which training losses they are measured."
+    levels = ", ".join(f"{level:g}" for level in c.levels)
+    at = f" (at most; measured at training losses {levels})" if levels else ""
+    return f"{c.epochs} epochs{at}"
 
 
 def setting(
@@ -638,11 +648,11 @@ def setting(
     runs = len({config.id for config in configs})
     seeds = sorted({config.seed for config in configs})
     return (
-        f"Data: {c.dataset}{_images(c)} at {c.image_size} x {c.image_size} pixels, "
+        f"Data: {c.dataset}{_images(configs)} at {c.image_size} x {c.image_size} pixels, "
         f"patches of {c.patch_size}. "
         f"Models: depth {_each(configs, 'depth')}, width {_each(configs, 'dim')}, "
         f"{c.heads} heads; "
-        f"{c.epochs} epochs, batch {c.batch_size}, "
+        f"{_epochs(c)}, batch {c.batch_size}, "
         f"{_optimisation(configs)}, {_augmentation(c)}. "
         f"{runs} run{'s' * (runs > 1)}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}."
     )

@@ -99,6 +99,18 @@ VARIANTS: dict[str, Variant] = {
     "vit-mae": Variant("learned", paper="ViT-MAE", marker="d", **_VIT | _MASKED),
 }
 
+# %% ../nbs/06_models.ipynb #51e7e002
+_named = {(row.output, row.sign) for row in VARIANTS.values()}
+VARIANTS |= {
+    f"crate-{output}{'' if sign > 0 else '-minus'}": Variant(
+        output, sign, paper=f"CRATE, {'+' if sign > 0 else '-'} {output}"
+    )
+    for output in ("subspace", "transpose", "identity", "diagonal")
+    for sign in (1, -1)
+    if (output, sign) not in _named
+}
+VARIANTS["tssa-ista"] = Variant("learned", compress="tssa", paper="TSSA with ISTA")
+
 # %% ../nbs/06_models.ipynb #6b0d0002
 class ChannelScale(nn.Module):
     "A learned factor for each channel, or none."

@@ -141,6 +141,7 @@ _NO_SETTINGS = {  # they change no weights, or are told elsewhere
     *("probe_epochs", "probe_size", "probe_eps", "test_every", "dataset", "train_size"),
     *("test_size", "epochs", "init"),
 }
+_TOLD_IF_SET = ("subset", "val_size", "warmup", "levels")  # most runs have none
 
 # %% ../nbs/29_pretrained.ipynb #b2d00012
 def _table(rows: dict) -> str:
@@ -153,6 +154,7 @@ def _settings(record: Record) -> str:
     "What decided the weights, and the machine."
     unused = _NO_SETTINGS | unused_options(record.config.variant).keys()
     fields = record.config.model_dump(mode="json", exclude=unused)
+    fields = {k: v for k, v in fields.items() if v or k not in _TOLD_IF_SET}
     if record.config.srr_layer is None:
         fields = {k: v for k, v in fields.items() if not k.startswith("srr_")}
     return _table(_facts(record) | {f"`{k}`": v for k, v in fields.items() if v is not None})

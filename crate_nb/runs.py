@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Level', 'Weight', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'TRAINED_ANEW',
-           'MOST_RUNS', 'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'EXPERIMENTS', 'GRIDS',
-           'PARTS', 'one_line', 'Strict', 'Identified', 'unused_options', 'RunConfig', 'scale_config', 'scale_of',
-           'Grid', 'read_grid', 'without_idle', 'varied_fields', 'Rule', 'read_rules', 'rule_digests', 'regularised_at',
-           'by_data', 'equal_width']
+           'MOST_RUNS', 'REGULARISED', 'FOUR', 'SIX', 'SIXTEEN', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES',
+           'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified', 'unused_options', 'RunConfig',
+           'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields', 'Rule', 'read_rules',
+           'rule_digests', 'regularised_at', 'by_data', 'equal_width']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
@@ -589,6 +589,12 @@ def rule_digests() -> dict[str, str]:  # name of a rule -> its digest; empty out
 REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6
 FOUR = ("crate-c", "crate-n", "crate-t", "crate")  # the variants of Figures 2, 3, Tables 2, 6
 SIX = (*FOUR, "crate-fix", "crate-identity")  # the variants of Table 3
+_ALPHA_STEPS = ("alpha-complete", "alpha-overcomplete", "alpha-decoupled")  # towards CRATE-alpha
+SIXTEEN = (  # types of which SRR is defined
+    *SIX,
+    *("crate-transpose-minus", "crate-identity-minus", "crate-diagonal", "crate-diagonal-minus"),
+    *("tost", "tssa-ista", *_ALPHA_STEPS, "crate-alpha"),
+)
 
 # %% ../nbs/17_runs.ipynb #98bdda77
 def regularised_at(
@@ -722,7 +728,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
     "family-width": [_member(v) for v in ("crate", "vit", "tost", "crate-alpha")],
     "family-alpha": [  # from CRATE to CRATE-alpha, one change at a time
         _member(v)
-        for v in ("alpha-complete", "alpha-overcomplete", "alpha-decoupled", "crate-alpha")
+        for v in (*_ALPHA_STEPS, "crate-alpha")
     ],
 }
 EXPERIMENTS["members"] = [
