@@ -23,9 +23,9 @@ if TYPE_CHECKING:  # for annotations alone
 
 # %% auto #0
 __all__ = ['DEFAULT_NOTEBOOKS', 'PARTLY', 'WITH_GAPS', 'MORE_DATA', 'cli', 'main', 'dry_run', 'reproduce', 'reproduce_command',
-           'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_show', 'runs_check', 'claims_command',
-           'report_command', 'data_command', 'results_table', 'sweep_command', 'watch_command', 'measure_command',
-           'export_command', 'predict_command', 'bench_command']
+           'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_best', 'runs_show', 'runs_check',
+           'claims_command', 'report_command', 'data_command', 'results_table', 'sweep_command', 'watch_command',
+           'measure_command', 'export_command', 'predict_command', 'bench_command']
 
 # %% ../nbs/32_cli.ipynb #c7a1f0de
 class _Group(click.Group):
@@ -648,15 +648,18 @@ def _run_list(rows: pd.DataFrame) -> str:
     return f"{table.to_string(index=False)}\n{len(rows)} record{'s' * (len(rows) > 1)}{same}"
 
 
-@runs_group.command("list")
-@_scale
-@click.option(
+_where = click.option(
     "--where",
     "conditions",
     multiple=True,
     metavar="NAME=VALUE",
     help="Records with these values alone, such as variant=crate seed=0.",
 )
+
+
+@runs_group.command("list")
+@_scale
+@_where
 def runs_list(scale, conditions):
     "One line per record."
     from crate_nb.runs import SCALES
@@ -667,6 +670,23 @@ def runs_list(scale, conditions):
     if len(rows):
         rows = _selected(rows, conditions)
     click.echo(_run_list(rows) if len(rows) else f"no records of scale {scale}")
+
+# %% ../nbs/32_cli.ipynb #be573201
+@runs_group.command("best")
+@_scale
+@_where
+def runs_best(scale, conditions):
+    "Configurations by their validation score, the best first."
+    from crate_nb.runs import SCALES
+    from crate_nb.records import Store
+    from crate_nb.sweeps import best_runs
+
+    store = Store(check_choice("scale", scale, SCALES))
+    rows = store.frame()
+    rows = rows[rows.val_size > 0] if len(rows) else rows
+    rows = _selected(rows, conditions) if len(rows) else rows
+    found = best_runs(filter(None, map(store.get, rows["id"] if len(rows) else ())))
+    click.echo(found.drop(columns="config").to_string(index=False))
 
 # %% ../nbs/32_cli.ipynb #c1100019
 def _record(id: str, scale: str) -> Record:
@@ -691,7 +711,8 @@ def _record(id: str, scale: str) -> Record:
 def runs_show(id, scale):
     "One record: configuration, provenance, history and final metrics."
     record = _record(id, scale)
-    hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}}
+    of_levels = {"__all__": {"measures", "test_hits"}}
+    hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}, "levels": of_levels}
     click.echo(json.dumps(record.model_dump(mode="json", exclude=hidden), indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 
@@ -947,7 +968,12 @@ def results_table(
     return pd.DataFrame([dict(zip(varied, cell)) | _means(rows[cell]) for cell in rows])
 
 
-_METRICS = {"test_accuracy": "test accuracy (%)", "test_loss": "test loss", "epochs": "epochs"}
+_METRICS = {
+    "val_accuracy": "validation accuracy (%)",
+    "test_accuracy": "test accuracy (%)",
+    "test_loss": "test loss",
+    "epochs": "epochs",
+}
 
 
 def _means(finals: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -983,8 +1009,8 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 @click.option(
     "--measures/--no-measures",
     "measured",
-    default=True,
-    help="Compute the complexity measures of each model, too.",
+    default=None,
+    help="Compute the complexity measures of each model, too.  [default: yes, or as the rule says]",
 )
 @_device
 @click.option("--workers", type=int, help="local: processes.  [default: one per core, or per GPU]")
@@ -1015,17 +1041,21 @@ def sweep_command(
 ):
     """All runs of a grid.
 
-    GRID is tab1 (the correlation study), relatives (the same with other model types), or a
-    .toml file with [base] and [axes]. What is there already is not computed again.
+    GRID is a rule of data/rules.toml (such as E2), tab1 (the correlation study), relatives (the
+    same with other model types), or a .toml file with [base] and [axes]. What is there already is
+    not computed again.
     """
     from crate_nb.training import start_from
-    from crate_nb.sweeps import SlurmOptions, describe, find_grid, grid_configs, place_of
-    from crate_nb.sweeps import submit_slurm, sweep_local, sweep_status, wait_for
+    from crate_nb.runs import read_rules, rule_digests
+    from crate_nb.sweeps import SlurmOptions, describe, place_of, submit_slurm, sweep_configs
+    from crate_nb.sweeps import sweep_local, sweep_status, wait_for
 
     _check_engine(engine)
     here = device if engine == "local" else "auto"  # a cluster's front end may have no GPU
     _, place = place_of(scale, dataset, here, workers=workers, init=init)
-    configs = grid_configs(find_grid(grid, scale), scale, dataset)
+    configs = sweep_configs(grid, scale, dataset)
+    if measured is None:
+        measured = read_rules()[grid].measured if grid in rule_digests() else True
     if init:
         configs = [start_from(config, init) for config in configs]
     if status:
