@@ -547,24 +547,30 @@ class Rule(Strict):
     measured: bool = False  # whether the complexity measures are computed, too
     exempt: tuple[Seed, ...] = ()  # seeds that were trained before the rule was written
     runs: tuple[Grid, ...]  # what is trained, in this order
+    candidates: tuple[Grid, ...] = ()  # bound by the rule, too; earlier runs choose some of them
 
     @property
     def digest(self) -> str:
-        "12 hex digits of all that the rule says."
-        said = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        "12 hex digits of all that the rule says; a field that came later counts where it is set."
+        later = set() if self.candidates else {"candidates"}
+        said = json.dumps(self.model_dump(mode="json", exclude=later), sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 
-    def configs(self) -> list[RunConfig]:
+    def configs(
+        self,
+        candidates: bool = False,  # those of `candidates`, instead of `runs`
+    ) -> list[RunConfig]:
         "The runs of the rule, each once, in their order."
-        rows = (row for grid in self.runs for row in grid.rows())
+        rows = (row for grid in (self.candidates if candidates else self.runs) for row in grid.rows())
         made = (without_idle(scale_config(self.scale, self.dataset, **row)) for row in rows)
         return list(dict.fromkeys(made))
 
 # %% ../nbs/17_runs.ipynb #7b1e0003
 def _rule_of(what: str, said: dict[str, Any]) -> Rule:
     try:
-        return Rule(**said | dict(runs=[_grid_of(grid) for grid in said["runs"]]))
-    except (UserError, KeyError, TypeError) as e:
+        grids = {k: [_grid_of(g) for g in said[k]] for k in ("runs", "candidates") if k in said}
+        return Rule(**said | grids)
+    except (UserError, TypeError) as e:
         raise UserError(f"{what} is no rule ({e}); restore it from the repository") from e
 
 

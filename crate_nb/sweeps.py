@@ -169,7 +169,8 @@ def without_rule(
 ) -> list[str]:  # their ids; empty: all is well
     "The records of a rule's runs that were not trained under it; its exempt seeds do not count."
     store = Store(rule.scale)
-    bound = [config for config in rule.configs() if config.seed not in rule.exempt]
+    bound = [*rule.configs(), *rule.configs(candidates=True)]
+    bound = [config for config in bound if config.seed not in rule.exempt]
     made = {c.id: record.provenance for c in bound if (record := store.get(c))}
     return [id for id, told in made.items() if told.get("rules", {}).get(name) != rule.digest]
 
