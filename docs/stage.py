@@ -46,6 +46,7 @@ GUIDES = [
     "slurm",
     "rented_gpu",
     "records",
+    "frozen_rules",
     "what_can_go_wrong",
 ]
 EXECUTED = {
