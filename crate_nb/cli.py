@@ -845,6 +845,7 @@ def _verdict_text(v) -> str:
     text = f"{v.verdict:<{width}}{v.id}: {v.claim}"
     if not v.measured:
         return text
+    text += f"{indent}sign: {v.sign}, size: {v.size}"
     text += f"{indent}{v.measured}, n = {v.n}"
     if v.paper:
         text += f"; paper: {v.paper}"

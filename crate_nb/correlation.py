@@ -445,7 +445,9 @@ def _p_value(differences: np.ndarray) -> float:
 
 def compare_taus(
     parts: Mapping[str, Parts],  # measure -> its tau, all from the same draws
-    against: Mapping[str, Parts],  # measure -> tau of SRR, say, over the models that have the measure
+    against: Mapping[
+        str, Parts
+    ],  # measure -> tau of SRR, say, over the models that have the measure
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # index: measures; tau, low, high, difference, d_low, d_high, p
     "Tau of each measure and `against` - tau, with intervals; p: two-sided, of the difference."

@@ -7,7 +7,7 @@ __all__ = ['RESULTS', 'NOTEBOOKS', 'GROUPS', 'TITLES', 'BENCHES', 'use_style', '
            'claims_of', 'markdown_table', 'save_figure', 'save_table', 'NotebookResults', 'Saved', 'read_saved',
            'saved_results', 'plus_minus', 'setting', 'stem', 'ScaleParameters', 'SeedParameters', 'IntervalParameters',
            'ReadParameters', 'PaperParameters', 'RecordedParameters', 'BenchParameters', 'read_parameters',
-           'time_columns', 'save_timings', 'stamp', 'is_fresh']
+           'specification_curve', 'time_columns', 'save_timings', 'stamp', 'is_fresh']
 
 # %% ../nbs/26_figures.ipynb #65b66029
 import hashlib, io, itertools, json, logging
@@ -196,7 +196,10 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
             table_1=Page(
                 "Table 1: 23 measures",
                 claims=_claims_named("tab1-"),
-                shown=("tab1", "tab1_taus", "tab1_srr_choices", "tab1_srr_ranks", "tab1_confounds"),
+                shown=(
+                    *("tab1", "tab1_taus", "tab1_mirror", "tab1_specifications"),
+                    *("tab1_srr_choices", "tab1_srr_ranks", "tab1_confounds"),
+                ),
                 printed="table1_correlation_width384",
             ),
             table_4=Page("Table 4: the grid of models", shown=("tab4",)),
@@ -846,6 +849,42 @@ def read_parameters(
         raise UserError(f"unknown parameter {unknown[0]!r}; allowed: {allowed}")
     use_style()
     return model(**{name: namespace[name] for name in model.model_fields if name in namespace})
+
+# %% ../nbs/26_figures.ipynb #5bec2602
+def specification_curve(
+    frame: pd.DataFrame,  # a row for each reading: `tau`, `low`, `high`, `primary`, the choices
+    choices: Mapping[str, str],  # column of a choice -> what the picture calls it
+    label: str,  # of the estimate
+) -> plt.Figure:
+    "Estimates in rising order with intervals, the primary one marked; below, their choices."
+    values = [(column, value) for column in choices for value in pd.unique(frame[column])]
+    frame = frame.sort_values("tau", ignore_index=True)
+    fig, (top, below) = plt.subplots(
+        2, 1, figsize=(7.2, 3 + 0.17 * len(values)), sharex=True, height_ratios=(2, 1)
+    )
+    _draw_estimates(top, frame, label)
+    for y, (column, value) in enumerate(values):
+        chosen = frame.index[frame[column] == value]
+        look = dict(s=8, marker="s", color=f"C{[*choices].index(column)}")
+        below.scatter(chosen, [y] * len(chosen), **look)
+    names = [f"{choices[column]}: {value}" for column, value in values]
+    below.set(yticks=range(len(names)), yticklabels=names, xticks=[])
+    below.set_xlabel(f"{len(frame)} readings, in rising order")
+    below.invert_yaxis()
+    below.tick_params(axis="y", labelsize=7)
+    return fig
+
+
+def _draw_estimates(ax: plt.Axes, frame: pd.DataFrame, label: str):
+    ax.axhline(0, color="0.4", lw=0.8)
+    for is_primary, rows in frame.groupby("primary"):
+        look = dict(
+            color="C1" if is_primary else "0.45", label="primary" if is_primary else "other"
+        )
+        ax.vlines(rows.index, rows.low, rows.high, color=look["color"], lw=1, alpha=0.6)
+        ax.scatter(rows.index, rows.tau, s=22 if is_primary else 9, zorder=3, **look)
+    ax.set(ylabel=label, ylim=(-1.05, 1.05))
+    ax.legend(fontsize=7, loc="upper left")
 
 # %% ../nbs/26_figures.ipynb #be7c0003
 def time_columns(

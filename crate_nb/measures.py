@@ -701,7 +701,9 @@ def subject_of(
     "The trained model of a record, to be measured; a `UserError` if weights or images are missing."
     config, place = check_record(record).config, as_place(place, **options)
     check_classifies(config)
-    model = trained_model(record, place, level)  # weights that are missing are told before a download
+    model = trained_model(
+        record, place, level
+    )  # weights that are missing are told before a download
     images, device = data_for(config, place.data), pick_device(place.device)
     check_same_images(place.store(config), images, config)
     start = find_start(config, place.init)
@@ -722,7 +724,10 @@ def is_measured(
     names: Collection[str] | None = None,  # the measures that are asked for; None: all rows
 ) -> bool:
     "Whether a record holds measures with the settings of the study, at each level it reached."
-    study, wanted = MeasureSettings().model_dump(mode="json"), set(MEASURES if names is None else names)
+    study, wanted = (
+        MeasureSettings().model_dump(mode="json"),
+        set(MEASURES if names is None else names),
+    )
     ends = [record.at(level) for level in record.reached()] if record.config.levels else [record]
     return all(
         wanted <= set(end.measures.get("values", {}))

@@ -246,7 +246,9 @@ class RunConfig(Identified):
     srr_sparsity: Literal["l0", "l1"] = "l0"  # what its sparsity term is
 
     # what is recorded: layer-wise SRR after `probe_epochs` and the last epoch, tests, the seed
-    levels: tuple[Level, ...] = ()  # training losses at which the run is measured; it ends after all
+    levels: tuple[
+        Level, ...
+    ] = ()  # training losses at which the run is measured; it ends after all
     probe_epochs: tuple[Count, ...] = PROBE_EPOCHS  # 0: before; (): never
     probe_size: Positive = 1000  # images; all where there are fewer
     test_every: Positive = 1  # epochs between scores on held-out images; the last one counts too
@@ -278,7 +280,10 @@ ORIGINS: dict[str, tuple[str, str]] = {  # field -> who says so, and what there 
     "dataset": ("paper", "CIFAR-10 and CIFAR-100"),
     "train_size": ("paper", f"all; {_SMALLER}"),
     "subset": ("chosen", "the paper has one training set"),
-    "val_size": ("chosen", "the paper names no validation set; what is chosen here is chosen by it"),
+    "val_size": (
+        "chosen",
+        "the paper names no validation set; what is chosen here is chosen by it",
+    ),
     "test_size": ("paper", f"all; {_SMALLER}"),
     "image_size": ("derived", f"from the printed parameter counts; {_SMALLER}"),
     "crop": ("paper", "random resize and crop; its range of areas is the usual one, and chosen"),
@@ -561,7 +566,9 @@ class Rule(Strict):
         candidates: bool = False,  # those of `candidates`, instead of `runs`
     ) -> list[RunConfig]:
         "The runs of the rule, each once, in their order."
-        rows = (row for grid in (self.candidates if candidates else self.runs) for row in grid.rows())
+        rows = (
+            row for grid in (self.candidates if candidates else self.runs) for row in grid.rows()
+        )
         made = (without_idle(scale_config(self.scale, self.dataset, **row)) for row in rows)
         return list(dict.fromkeys(made))
 
@@ -733,8 +740,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
     ],
     "family-width": [_member(v) for v in ("crate", "vit", "tost", "crate-alpha")],
     "family-alpha": [  # from CRATE to CRATE-alpha, one change at a time
-        _member(v)
-        for v in (*_ALPHA_STEPS, "crate-alpha")
+        _member(v) for v in (*_ALPHA_STEPS, "crate-alpha")
     ],
 }
 EXPERIMENTS["members"] = [
