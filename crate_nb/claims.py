@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'AXES', 'ALIKE', 'ENOUGH', 'AnyCheck', 'LEVEL', 'VERDICTS', 'SIGNS', 'SIZES', 'IN_ACCURACY',
-           'WITHOUT_OVERCONFIDENCE', 'COOLED', 'PUBLISHED_PATHS', 'READINGS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS',
+           'WITHOUT_OVERCONFIDENCE', 'COOLED', 'FOLDED_PATHS', 'READINGS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS',
            'TOKENS', 'SUBSPACE', 'TURN', 'FEW', 'OTHER_TYPES', 'IN_LOSS', 'PRIMARY', 'NORMS', 'FLAT', 'EACH',
            'ON_AVERAGE', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed', 'printed_accuracy', 'printed_column',
            'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of', 'Answer', 'answer_of',
@@ -445,7 +445,7 @@ def complete_grids(
 IN_ACCURACY = "the gap in accuracy"  # another reading of a study
 WITHOUT_OVERCONFIDENCE = "the test loss at the best temperature"  # another one
 COOLED = "the gap at the best temperature"  # another one: the training loss is there, too
-PUBLISHED_PATHS = "the path norm as published"  # another one
+FOLDED_PATHS = "the path norm with ISTA folded"  # another one
 
 
 def _gap_in_accuracy(record: Record) -> float:
@@ -468,7 +468,7 @@ READINGS: dict[str, tuple[str, Callable[[Record], float]]] = {
     IN_ACCURACY: ("gap", _gap_in_accuracy),
     WITHOUT_OVERCONFIDENCE: ("gap", _beside("test_loss_at_temperature")),
     COOLED: ("gap", _beside("gap_at_temperature")),
-    PUBLISHED_PATHS: ("path-norm", _beside("published_path_norm")),
+    FOLDED_PATHS: ("path-norm", _beside("folded_path_norm")),
 }
 
 
@@ -1128,7 +1128,7 @@ def specifications(
             continue
         eps, layernorm, anew = choice
         srr = _srr_of_models(seen, eps, layernorm=layernorm)
-        paths = {"published": _published_paths(seen), "ours": seen.table["path-norm"].to_numpy()}
+        paths = {"published": seen.table["path-norm"].to_numpy(), "folded": _folded_paths(seen)}
         shared = dict(zip(_READ_AT, (gap, *choice))) | dict(n=len(seen.table))
         for paths_of, beside in {"-": [], **{k: [v] for k, v in paths.items()}}.items():
             there = np.isfinite(beside[0]) if beside else np.ones(len(srr), bool)
@@ -1142,10 +1142,10 @@ def specifications(
     return frame.assign(primary=is_primary & frame.paths.isin(["-", "published"]))
 
 
-def _published_paths(study: Study) -> np.ndarray:
-    "The path norm of the published code for each model; nan where its record lacks it."
+def _folded_paths(study: Study) -> np.ndarray:
+    "The path norm with ISTA folded for each model; nan where its record lacks it."
     by_id = {r.id: r for r in study.records}
-    value = _beside("published_path_norm")
+    value = _beside("folded_path_norm")
     return np.array([value(by_id[i]) for i in study.table.id])
 
 # %% ../nbs/25_claims.ipynb #c1a1002e

@@ -227,6 +227,16 @@ def _check_shares(record: Record, path: Path):
             )
 
 # %% ../nbs/18_records.ipynb #08c604d4
+def _with_path_norms(measures: dict[str, Any]) -> dict[str, Any]:
+    "Measures of a schema before 3: their `path-norm` was folded, the published one stood beside."
+    values, beside = measures.get("values", {}), dict(measures.get("beside", {}))
+    if "path-norm" not in values:
+        return measures
+    beside["folded_path_norm"] = values["path-norm"]
+    published = beside.pop("published_path_norm", None)
+    return measures | dict(values=values | {"path-norm": published}, beside=beside)
+
+
 def read_record(
     path: Path,  # a `record.json`
 ) -> Record:
@@ -245,7 +255,10 @@ def read_record(
         unsealed(raw)
     record.provenance.pop("digest", None)  # of the file; see `core.sealed`
     _check_whole(record, path)
-    return record
+    if record.schema_version == SCHEMA:
+        return record
+    measures = _with_path_norms(record.measures)
+    return record.model_copy(update=dict(schema_version=SCHEMA, measures=measures))
 
 # %% ../nbs/18_records.ipynb #6c3af817
 def pack_hits(

@@ -818,7 +818,7 @@ def _models(m: _Material) -> list[dict]:
 def _choices_of_measures(records: Iterable[Record]) -> list[str]:
     "What the measures of Tables 1 and 5 leave open, and what is taken here."
     m = MeasureSettings()
-    kept = any("published_path_norm" in r.measures.get("beside", {}) for r in records)
+    kept = any("folded_path_norm" in r.measures.get("beside", {}) for r in records)
     recorded = " (recorded beside the measures)" if kept else ""
     return [
         f"LayerNorm: the paper removes it when measures are evaluated; here {m.srr_layernorm} "
@@ -829,8 +829,8 @@ def _choices_of_measures(records: Iterable[Record]) -> list[str]:
         "sigma: the standard deviation of the noise that costs 0.1 of accuracy, "
         f"from {m.draws} draws on at most {m.images:,} training images; "
         f"its square root in the published code ({m.convention})",
-        "path norm: the squared entries of the maps that a path runs through, "
-        f"ISTA's folded matrix among them; the published code squares parameters{recorded}",
+        "path norm: every trained parameter squared, as in the published code; that with ISTA "
+        f"folded into one matrix is another{recorded}",
         "weights of the norms: embedding, U, D, W and head, without biases, LayerNorm, "
         "positions and class token (chosen after the published code)",
     ]
