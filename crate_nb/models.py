@@ -422,11 +422,15 @@ def init_vit(
 def init_alpha(
     model: "Classifier",  # just built; changed in place
 ):
-    "As in CRATE-alpha."
+    "As in CRATE-alpha's training code; its dictionaries are built as they are there."
+    init_linear(model.tokeniser.embed, nn.init.kaiming_uniform_)
     nn.init.normal_(model.tokeniser.cls_token, std=1e-6)
     nn.init.normal_(model.tokeniser.positions, std=0.02)
-    nn.init.normal_(model.head.get_parameter("1.weight"), std=0.02)
-    nn.init.zeros_(model.head.get_parameter("1.bias"))
+    for part in (*model.layers, model.head):
+        init_linear(part, partial(nn.init.normal_, std=0.02))
+    for layer in model.layers:
+        if layer.u is not None:
+            nn.init.normal_(layer.u, std=0.02)  # a view of the subspaces
 
 # %% ../nbs/06_models.ipynb #6b0d0009
 # name -> what changes the weights of a model that was just built
