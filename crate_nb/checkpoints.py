@@ -29,6 +29,7 @@ class Format:
     layer_names: Mapping[str, str] = field(default_factory=dict)  # the same within a layer
     kernels: str = ""  # the key of a convolution that embeds patches
     head_eps: float | None = None  # eps of the head's LayerNorm, where it isn't the member's
+    untold: tuple[str, ...] = ("heads", "pool")  # options of `load_official` that no tensor tells
     loader: str = ""  # "module:function" that loads it, where names alone do not do
 
 # %% ../nbs/05_checkpoints.ipynb #5c0e0001
@@ -67,6 +68,7 @@ _ALPHA = Format(
     layer_names=dict(_CRATE.layer_names) | {"1.fn.D1": "sparsify.D1", "1.fn.D": "sparsify.D"},
     kernels="conv1.weight",
     head_eps=1e-5,  # where the original has 1e-6
+    untold=("heads",),
 )
 
 # %% ../nbs/05_checkpoints.ipynb #5c0e0003
@@ -132,6 +134,7 @@ _TOST = Format(
         "gamma1": "scale_compress.weight",
         "gamma2": "scale_sparsify.weight",
     },
+    untold=("tokens_norm",),
     loader="crate_nb.tost:load_tost",
 )
 
@@ -142,7 +145,9 @@ FORMATS: dict[str, Format] = {
     "crate-alpha": _ALPHA,
     "vit": _VIT,
     "tost": _TOST,
-    "crate-mae": Format("CRATE-MAE", "mask_token", loader="crate_nb.masked:load_masked"),
+    "crate-mae": Format(
+        "CRATE-MAE", "mask_token", untold=("heads",), loader="crate_nb.masked:load_masked"
+    ),
 }
 
 # %% ../nbs/05_checkpoints.ipynb #3bf88fea

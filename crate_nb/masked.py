@@ -9,7 +9,7 @@ __all__ = ['MASK_RATIO', 'kept_patches', 'draw_masks', 'sincos_positions', 'chec
 
 # %% ../nbs/08_masked.ipynb #8a5c0003
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
@@ -363,7 +363,7 @@ def _check_keys(state: Mapping[str, Tensor], names: Mapping[str, str]):
             )
 
 
-def _sizes_of(state: Mapping[str, Tensor], channels: int) -> dict[str, int]:
+def _sizes_of(state: Mapping[str, Tensor], channels: int) -> dict[str, Any]:
     "The sizes of images and tokens that the shapes of a checkpoint tell."
     dim, own, patch, _ = state["patch_embed.proj.weight"].shape
     if own != channels:

@@ -6,9 +6,9 @@
 __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'ChannelScale', 'Layer', 'layer_flops', 'layer_paths',
            'check_sizes', 'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'prepend',
            'Tokeniser', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier',
-           'Classifier', 'model_flops', 'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes',
-           'official_model', 'official_heads', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large',
-           'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
+           'TwiceNorm', 'Classifier', 'model_flops', 'model_paths', 'classifiers', 'make_model', 'CRATE',
+           'official_sizes', 'official_model', 'official_heads', 'crate_tiny', 'crate_small', 'crate_base',
+           'crate_large', 'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
 
 # %% ../nbs/06_models.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, cast
-import math
+import math, warnings
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -258,6 +258,7 @@ class Architecture:
     lam: float = 0.1  # ISTA's l1 weight; that of the variant, where it has its own
     dropout: float = 0.0  # after positions, softmax and output map
     head_eps: float | None = None  # of the head's LayerNorm; None: that of all others
+    norm_twice: bool = False  # whether a classifier's head applies its LayerNorm twice
 
     def __post_init__(self):
         check_choice("variant", self.variant, VARIANTS)
@@ -297,6 +298,8 @@ def _check_number(name: str, kind: object, value: Any):
         raise UserError(f"{name} is {value!r}; it must be a whole number from 1 on")
     if kind is float and not isinstance(value, Real):
         raise UserError(f"{name} is {value!r}; it must be a number")
+    if kind is bool and not isinstance(value, bool):
+        raise UserError(f"{name} is {value!r}; it must be True or False")
 
 # %% ../nbs/06_models.ipynb #6b0d0020
 def check_model(
@@ -434,11 +437,15 @@ def init_vit(
 def init_alpha(
     model: "Classifier",  # just built; changed in place
 ):
-    "As in CRATE-alpha."
+    "As in CRATE-alpha's training code; its dictionaries are built as they are there."
+    init_linear(model.tokeniser.embed, nn.init.kaiming_uniform_)
     nn.init.normal_(model.tokeniser.cls_token, std=1e-6)
     nn.init.normal_(model.tokeniser.positions, std=0.02)
-    nn.init.normal_(model.head.get_parameter("1.weight"), std=0.02)
-    nn.init.zeros_(model.head.get_parameter("1.bias"))
+    for part in (*model.layers, model.head):
+        init_linear(part, partial(nn.init.normal_, std=0.02))
+    for layer in model.layers:
+        if layer.u is not None:
+            nn.init.normal_(layer.u, std=0.02)  # a view of the subspaces
 
 # %% ../nbs/06_models.ipynb #6b0d0009
 # name -> what changes the weights of a model that was just built
@@ -515,6 +522,17 @@ class LayeredClassifier(LayeredModel):
             z = layer(z)
         return self.classify(z)
 
+# %% ../nbs/06_models.ipynb #6b0d0051
+class TwiceNorm(nn.LayerNorm):
+    "LayerNorm applied twice, as at the head of the ViT of CRATE's repository."
+
+    def forward(
+        self,
+        z: Tensor,  # (..., d)
+    ) -> Tensor:  # (..., d)
+        "LN(LN(z)), with the same weights."
+        return super().forward(super().forward(z))
+
 # %% ../nbs/06_models.ipynb #a675fc2f
 class Classifier(LayeredClassifier):
     "An image classifier whose layers are those of one variant."
@@ -529,8 +547,9 @@ class Classifier(LayeredClassifier):
         self.tokeniser = Tokeniser(a)
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         row = VARIANTS[a.variant]
-        norm = nn.LayerNorm(a.dim, a.head_eps or row.norm_eps)
-        self.head = nn.Sequential(norm, nn.Linear(a.dim, a.num_classes))
+        norm = TwiceNorm if a.norm_twice else nn.LayerNorm
+        last = norm(a.dim, a.head_eps or row.norm_eps)
+        self.head = nn.Sequential(last, nn.Linear(a.dim, a.num_classes))
         self.read = 1 if row.pool == "class" else None  # how many of the last tokens are read
         INITS[check_choice("initialisation", row.init, INITS)](self)
 
@@ -714,8 +733,10 @@ def predict_parameters(
 # %% ../nbs/06_models.ipynb #f2272442
 def _small_model(name: str) -> Classifier:
     torch.manual_seed(0)
-    sizes = dict(image_size=12, patch_size=4, channels=2, num_classes=5, dim=24, depth=2, heads=3)
-    return cast(Classifier, make_model(Architecture(name, **sizes)))
+    small = Architecture(
+        name, image_size=12, patch_size=4, channels=2, num_classes=5, dim=24, depth=2, heads=3
+    )
+    return cast(Classifier, make_model(small))
 
 
 def _check_shapes(name: str, logits: Tensor, zs: LayerTokens):
@@ -802,6 +823,19 @@ def _variant_of(system: str, theirs: Iterable[str], ours: Iterable[str]) -> str:
     return system
 
 
+def _norm_twice(theirs: Iterable[str], said: bool | None) -> bool:
+    "Whether the last norm of a checkpoint is applied twice; a `UserError` if that has to be said."
+    is_open = any(key.startswith("fc_norm.") for key in theirs)
+    if is_open and said is None:
+        raise UserError(
+            "a ViT with 'fc_norm' is timm's, or of CRATE's repository, which applies that norm "
+            "twice, and no tensor tells which; say load_official(state, norm_twice=False) or True"
+        )
+    if said and not is_open:
+        raise UserError("norm_twice is for a ViT with 'fc_norm', and there is none; leave it out")
+    return bool(said)
+
+
 def _check_needed(form: Format, state: Mapping[str, Tensor]):
     "The tensors that tell the sizes are there, in the right number of dimensions."
     for name in _NEEDED:
@@ -842,14 +876,19 @@ def _architecture_of(
         num_classes=len(state["head.1.weight"]),
         dim=dim,
         depth=_depth_of(state),
-        heads=official_heads(variant, dim) if heads is None else heads,
+        heads=_usual_heads(variant, dim) if heads is None else heads,
         **kw,
     )
 
 
+def _usual_heads(variant: str, dim: int) -> int:
+    "The heads of the published size; the official CRATE has no output map where it has one head."
+    return 1 if variant == "crate-identity" else official_heads(variant, dim)
+
+
 def _check_options(form: Format, options: Mapping[str, object]):
     for name in options:
-        if name not in ("eta", "lam", "dropout"):
+        if name not in ("eta", "lam", "dropout", "norm_twice"):
             raise UserError(
                 f"a checkpoint of {form.system} tells its {name} itself, or has none; "
                 "allowed: heads, channels, eta, lam, dropout"
@@ -877,19 +916,48 @@ def _load_named(
     return build_fitting(lambda: CRATE(**asdict(architecture)), ours, system)
 
 
+def _settle(system: str, a: Architecture, said: Mapping[str, object]):
+    "Refuse what is said of a checkpoint and not built, and warn of what is built and not said."
+    form, tokens_norm = FORMATS[system], True if system == "tost" else None
+    built = dict(heads=a.heads, pool=VARIANTS[a.variant].pool, tokens_norm=tokens_norm)
+    for name, value in said.items():
+        if value not in (None, built[name]):
+            raise UserError(
+                f"a checkpoint of {form.system} is built with {name}={built[name]!r} here, not "
+                f"with {name}={value!r}; run it by the code that trained it"
+            )
+    assumed = [f"{name}={built[name]!r}" for name in form.untold if said[name] is None]
+    if assumed:
+        warnings.warn(
+            f"a checkpoint of {form.system} is built as {a.variant} with {' and '.join(assumed)}, "
+            f"which no tensor tells; if that is right, say so ({', '.join(assumed)})",
+            stacklevel=3,
+        )
+
+
 def load_official(
     state: Mapping[str, Tensor],  # of one of the systems, plain or inside `state_dict` or `model`
     heads: int | None = None,  # K, which no shape tells; None: that of the published size
     channels: int = 3,  # of the images; the shapes tell only channels x patch_size^2
     image_size: int | None = None,  # pixels a side; only ToST's file does not tell. None: 224
+    pool: str | None = None,  # what the head reads, `class` or `mean`; None: what is built
+    norm_twice: bool | None = None,  # `fc_norm` of a ViT: timm's False, CRATE's repository True
+    tokens_norm: bool | None = None,  # ToST normalises all tokens in class attention; None: yes
     **kw,  # `eta`, `lam`, `dropout` as for `Architecture`
 ) -> LayeredModel:  # a `Classifier`; of ToST and CRATE-MAE, a model of their own kind
-    "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
+    """A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits.
+
+    A warning names what no tensor tells and the caller did not say.
+    """
     theirs = unwrap(state)
     system = recognise(theirs)
     if image_size is not None:
         _check_size_is_open(system)
         kw["image_size"] = image_size
+    if _norm_twice(theirs, norm_twice):
+        kw["norm_twice"] = True
     load = resolve(FORMATS[system].loader or partial(_load_named, system))
     with reading("the shapes in the checkpoint tell no model", "ask for a whole one"):
-        return load(theirs, heads=heads, channels=channels, **kw)
+        model = load(theirs, heads=heads, channels=channels, **kw)
+    _settle(system, model.architecture, dict(heads=heads, pool=pool, tokens_norm=tokens_norm))
+    return model

@@ -73,9 +73,10 @@ class FourierPositions(nn.Module):
         self,
         count: int,  # rows or columns
     ) -> Tensor:  # (count, hidden): sine and cosine of each frequency in turn
-        "The waves of one coordinate."
-        at = 2 * math.pi * torch.arange(1, count + 1) / (count + 1e-6)
-        slow = self.temperature ** (2 * torch.arange(self.hidden // 2) / self.hidden)
+        "The waves of one coordinate, in double precision if the map has it, else in single."
+        dtype = torch.promote_types(self.project.weight.dtype, torch.float32)
+        at = 2 * math.pi * torch.arange(1, count + 1, dtype=dtype) / (count + 1e-6)
+        slow = self.temperature ** (2 * torch.arange(self.hidden // 2, dtype=dtype) / self.hidden)
         angles = at[:, None] / slow
         return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
 

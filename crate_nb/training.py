@@ -103,13 +103,14 @@ def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
 
     An official file does not tell its channels, nor its heads where its width is of no published
     size: the run's heads are tried, and grey images where images of three channels do not fit.
+    How often a ViT applies its last norm does not matter, since the run has a head of its own.
     """
     for heads, channels in ((None, 3), (None, 1), (config.heads, 1)):
         try:
-            return read_weights(path, heads, channels)
+            return read_weights(path, heads, channels, norm_twice=False)
         except UserError:
             pass
-    return read_weights(path, config.heads)
+    return read_weights(path, config.heads, norm_twice=False)
 
 
 def start_from(

@@ -222,13 +222,11 @@ def _own(path: Path, name: str, state: dict[str, Tensor], text: str) -> TrainedW
     return TrainedWeights(name, state, architecture, "crate_nb", about)
 
 # %% ../nbs/09_weights.ipynb #a1c00012
-def _official(
-    path: Path, name: str, state: dict[str, Tensor], heads: int | None, channels: int
-) -> TrainedWeights:
+def _official(path: Path, name: str, state: dict[str, Tensor], **told: Any) -> TrainedWeights:
     "A file of the official code."
     with torch.random.fork_rng(devices=[]):  # a model is drawn before its weights are replaced
         try:
-            model = load_official(state, heads=heads, channels=channels)
+            model = load_official(state, **told)
         except UserError as e:
             raise UserError(f"{path}: {e}") from None
     return TrainedWeights(name, model.state_dict(), model.architecture, "official", {})
@@ -238,6 +236,7 @@ def read_weights(
     path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
     heads: int | None = None,  # K of an official checkpoint; None: that of the published size
     channels: int = 3,  # of the images of an official checkpoint
+    **told,  # `pool`, `norm_twice` and `tokens_norm` of an official one; see `models.load_official`
 ) -> TrainedWeights:
     "The weights in a file; a `UserError` if it is damaged, foreign, or more than tensors."
     path = as_path(path)
@@ -255,7 +254,7 @@ def read_weights(
             f"{file} does not say what model its tensors belong to; "
             "export the run that trained it (crate-nb export ID FOLDER) and give the folder"
         )
-    return _official(file, path.name, state, heads, channels)
+    return _official(file, path.name, state, heads=heads, channels=channels, **told)
 
 # %% ../nbs/09_weights.ipynb #a1c0001a
 def resize_positions(
@@ -280,7 +279,7 @@ def _resized(positions: Tensor, old: int, side: int) -> Tensor:
     return F.interpolate(grid, (side, side), mode="bicubic", align_corners=False).flatten(2).mT
 
 # %% ../nbs/09_weights.ipynb #a1c00020
-FREE = ("image_size", "num_classes", "dropout", "head_eps")  # may differ from those of the start
+FREE = ("image_size", "num_classes", "dropout", "head_eps", "norm_twice")  # may differ
 
 
 def check_start(
