@@ -342,8 +342,11 @@ class Answer:
 
 def _printed_effects(checks: Sequence[AnyCheck]) -> list[AnyCheck]:
     "The checks of an effect's sign that the paper prints, on the claimed side, as a threshold."
-    printed = [c for c in checks if c.paper is not None and c.threshold == 0]
-    return [replace(c, threshold=c.paper) for c in printed if (c.paper < 0) == c.below]
+    return [
+        replace(c, threshold=c.paper)
+        for c in checks
+        if c.threshold == 0 and c.paper is not None and (c.paper < 0) == c.below
+    ]
 
 
 def _size(checks: Sequence[AnyCheck], sign: str) -> str:
@@ -1145,7 +1148,7 @@ def _with_interval(study: Study, values: list[np.ndarray], anew: str) -> tuple[f
         whole = parts[0] if len(parts) == 1 else parts[0] - parts[1]
         return whole.whole, *percentile_interval(draws_about_estimate(whole))
     taus = [np.array(list(TrainedAnew(study)._taus(v, None))) for v in values]
-    found = interval(taus[0] if len(taus) == 1 else taus[0] - taus[1])
+    found = interval(list(taus[0] if len(taus) == 1 else taus[0] - taus[1]))
     return found.mean, found.low, found.high
 
 

@@ -89,7 +89,7 @@ def mean_tau(
     gap: Sequence[float],  # of the same models, in the same order
     replicates: Sequence,  # to which grid each belongs, such as its seed
 ) -> float:  # -1 to 1
-    "The mean over the replicates of a grid of Kendall's tau within each, where `measure` is not nan."
+    "The mean over the replicates of a grid of tau within each, where `measure` is not nan."
     measure, gap = np.asarray(measure, float), _numbers(gap)
     members = [i & ~np.isnan(measure) for i in _members(replicates)]
     return float(np.mean([kendall(measure[i], gap[i]) for i in members]))

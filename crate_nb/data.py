@@ -61,10 +61,15 @@ class ImageData:
         own = self._shuffled("train", first, last) if train or val else slice(None)
         out = self._shuffled("train", count - val, count)
         tested = slice(None) if test is None else self._shuffled("test", 0, test)
-        kept = dict(x_train=self.x_train[own], y_train=self.y_train[own])
-        kept |= dict(x_test=self.x_test[tested], y_test=self.y_test[tested])
-        held_out = dict(x_val=self.x_train[out], y_val=self.y_train[out]) if val else {}
-        return replace(self, **kept, **held_out)
+        return replace(
+            self,
+            x_train=self.x_train[own],
+            y_train=self.y_train[own],
+            x_test=self.x_test[tested],
+            y_test=self.y_test[tested],
+            x_val=self.x_train[out] if val else None,
+            y_val=self.y_train[out] if val else None,
+        )
 
     def _shuffled(self, split: str, first: int, last: int) -> Tensor:
         "Which images stand at places `first` to `last` of the shuffle of a split."

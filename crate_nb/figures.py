@@ -242,7 +242,7 @@ RESULTS: dict[str, Result] = {  # what `--only` calls a result -> the result
             family=Page(
                 "The family: CRATE, ViT, ToST and CRATE-alpha",
                 claims=("family-vit", "family-tost", "family-alpha", *_claims_on("family_cost")),
-                shown=("family", "family_accuracy", "family_alpha", "family_layers", "family_cost"),
+                shown=("family", "family_accuracy", "family_layers", "family_cost"),
             )
         ),
     ),
@@ -865,8 +865,8 @@ def specification_curve(
     _draw_estimates(top, frame, label)
     for y, (column, value) in enumerate(values):
         chosen = frame.index[frame[column] == value]
-        look = dict(s=8, marker="s", color=f"C{[*choices].index(column)}")
-        below.scatter(chosen, [y] * len(chosen), **look)
+        color = f"C{[*choices].index(column)}"
+        below.scatter(chosen, [y] * len(chosen), s=8, marker="s", color=color)
     names = [f"{choices[column]}: {value}" for column, value in values]
     below.set(yticks=range(len(names)), yticklabels=names, xticks=[])
     below.set_xlabel(f"{len(frame)} readings, in rising order")
@@ -876,14 +876,12 @@ def specification_curve(
 
 
 def _draw_estimates(ax: plt.Axes, frame: pd.DataFrame, label: str):
+    ax.set(ylabel=label, ylim=(-1.05, 1.05))
     ax.axhline(0, color="0.4", lw=0.8)
     for is_primary, rows in frame.groupby("primary"):
-        look = dict(
-            color="C1" if is_primary else "0.45", label="primary" if is_primary else "other"
-        )
-        ax.vlines(rows.index, rows.low, rows.high, color=look["color"], lw=1, alpha=0.6)
-        ax.scatter(rows.index, rows.tau, s=22 if is_primary else 9, zorder=3, **look)
-    ax.set(ylabel=label, ylim=(-1.05, 1.05))
+        color, name, size = ("C1", "primary", 22) if is_primary else ("0.45", "other", 9)
+        ax.vlines(rows.index, rows.low, rows.high, color=color, lw=1, alpha=0.6)
+        ax.scatter(rows.index, rows.tau, s=size, zorder=3, color=color, label=name)
     ax.legend(fontsize=7, loc="upper left")
 
 # %% ../nbs/26_figures.ipynb #be7c0003

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MEASURES', 'PUBLISHED', 'MEASURE_TOLERANCE', 'weight_matrices', 'spectral_norm', 'folded_path_norm', 'margin',
            'fit_temperature', 'trained_parameters', 'noise', 'perturbed', 'AccuracyDrop', 'bisect_sigma', 'find_sigma',
-           'without_layernorm', 'MeasureSettings', 'Weights', 'Subject', 'Measure', 'formula_table', 'path_norm',
+           'without_layernorm', 'path_norm', 'MeasureSettings', 'Weights', 'Subject', 'Measure', 'formula_table',
            'beside', 'measures_of', 'check_classifies', 'subject_of', 'is_measured', 'measure', 'train_and_measure',
            'compare_measures']
 
@@ -302,6 +302,20 @@ def without_layernorm(
         for parent, name, child in found:
             setattr(parent, name, child)
 
+# %% ../nbs/22_measures.ipynb #09b00002
+@torch.no_grad()
+def path_norm(
+    model: Classifier,  # with the `image_size` and `channels` of its `config`; not changed
+) -> float:  # computed in float64, LayerNorm removed
+    "The published path norm: the sum of the logits for ones, every trained parameter squared."
+    squared = deepcopy(model).double().eval()
+    for p in trained_parameters(squared):
+        p.square_()
+    side, device = model.config["image_size"], next(squared.parameters()).device
+    shape = (1, model.config["channels"], side, side)
+    with without_layernorm(squared):
+        return float(squared(torch.ones(shape, dtype=torch.float64, device=device)).sum())
+
 # %% ../nbs/22_measures.ipynb #8ce4ca6e
 class MeasureSettings(Strict):
     "What the measures leave open; the study has the defaults."
@@ -588,20 +602,6 @@ MEASURES |= {
 }
 PUBLISHED = tuple(MEASURES)  # those of Tables 1 and 5; a row that is added later is not among them
 
-# %% ../nbs/22_measures.ipynb #09b00002
-@torch.no_grad()
-def path_norm(
-    model: Classifier,  # with the `image_size` and `channels` of its `config`; not changed
-) -> float:  # computed in float64, LayerNorm removed
-    "The published path norm: the sum of the logits for ones, every trained parameter squared."
-    squared = deepcopy(model).double().eval()
-    for p in trained_parameters(squared):
-        p.square_()
-    side, device = model.config["image_size"], next(squared.parameters()).device
-    shape = (1, model.config["channels"], side, side)
-    with without_layernorm(squared):
-        return float(squared(torch.ones(shape, dtype=torch.float64, device=device)).sum())
-
 # %% ../nbs/22_measures.ipynb #14ea0026
 def _tempered(s: Subject) -> dict[str, float]:
     "The temperature that fits the held-out images; test loss and gap at it (nats). NaN without."
@@ -709,8 +709,9 @@ def subject_of(
     start = find_start(config, place.init)
     initial = start_model(config, images.channels, images.classes, start).to(device)
     x, y = images.x_train.to(device), images.y_train.to(device)
-    test = images.x_test.to(device), images.y_test.to(device)
-    val = (images.x_val.to(device), images.y_val.to(device)) if config.val_size else None
+    test, val = (images.x_test.to(device), images.y_test.to(device)), None
+    if images.x_val is not None and images.y_val is not None:
+        val = images.x_val.to(device), images.y_val.to(device)
     return Subject(model.to(device), initial, x, y, settings, test, val)
 
 # %% ../nbs/22_measures.ipynb #14ea0033
@@ -728,11 +729,10 @@ def is_measured(
         MeasureSettings().model_dump(mode="json"),
         set(MEASURES if names is None else names),
     )
-    ends = [record.at(level) for level in record.reached()] if record.config.levels else [record]
     return all(
-        wanted <= set(end.measures.get("values", {}))
-        and _comparable(end.measures.get("settings", {})) == _comparable(study)
-        for end in ends
+        wanted <= set(measures.get("values", {}))
+        and _comparable(measures.get("settings", {})) == _comparable(study)
+        for measures in record.ends().values()
     )
 
 # %% ../nbs/22_measures.ipynb #14ea0035
@@ -769,9 +769,8 @@ def measure(
     """
     start, place = time.monotonic(), as_place(place, **options)
     store = place.store(check_record(record).config)
-    ends = record.reached() if record.config.levels else [None]
     with store.lock(record.id), cpu_threads(place.threads):
-        found = {level: _measures_at(record, place, settings, level) for level in ends}
+        found = {level: _measures_at(record, place, settings, level) for level in record.ends()}
     measured = _measured(record, found, time.monotonic() - start)
     return store.put(measured) if settings == MeasureSettings() else measured
 
@@ -781,9 +780,8 @@ def _measures_at(
 ) -> dict[str, Any]:
     "The measures at a level, or at the end; what unknown code measured there before is kept."
     found = measures_of(subject_of(record, place, settings, level))
-    before = record.measures if level is None else record.at(level).measures
     if settings == MeasureSettings():  # to be stored
-        found["values"] = _unknown_values(before) | found["values"]
+        found["values"] = _unknown_values(record.ends()[level]) | found["values"]
     return found
 
 # %% ../nbs/22_measures.ipynb #14ea0036

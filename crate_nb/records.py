@@ -52,6 +52,12 @@ class Record(pydantic.BaseModel):
         "The levels that the training loss reached."
         return [row["level"] for row in self.levels if "steps" in row]
 
+    def ends(self) -> dict[float | None, dict[str, Any]]:  # level, None: the end -> measures
+        "Where the run is measured, with the measures so far: its levels, or without any its end."
+        if not self.config.levels:
+            return {None: self.measures}
+        return {row["level"]: row.get("measures", {}) for row in self.levels if "steps" in row}
+
     def at(
         self,
         level: float,  # one of `config.levels`
@@ -186,7 +192,9 @@ def _whole_parts(record: Record):
         raise UserError("it has not one row for each of its levels")
     found = [m for m in (record.measures, *(row.measures for row in levels)) if m]
     _check_history(record.history, end.epochs)
-    for table in (record.probe, *(_Measured.model_validate(m).srr for m in found)):
+    tables: list[dict[str, list]] = [record.probe]
+    tables += [_Measured.model_validate(m).srr for m in found]
+    for table in tables:
         if len({len(column) for column in table.values()}) > 1:
             raise UserError("the columns of its probe or of SRR are of unequal length")
     if record.probe and not all(

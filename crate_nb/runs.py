@@ -575,8 +575,9 @@ class Rule(Strict):
 # %% ../nbs/17_runs.ipynb #7b1e0003
 def _rule_of(what: str, said: dict[str, Any]) -> Rule:
     try:
-        grids = {k: [_grid_of(g) for g in said[k]] for k in ("runs", "candidates") if k in said}
-        return Rule(**said | grids)
+        grids = {k: [_grid_of(g) for g in said.get(k, [])] for k in ("runs", "candidates")}
+        fields: dict[str, Any] = said | grids
+        return Rule(**fields)
     except (UserError, TypeError) as e:
         raise UserError(f"{what} is no rule ({e}); restore it from the repository") from e
 

@@ -907,7 +907,7 @@ class Recorder:
             return self.step.task.score(self.step.config, self.step.model, x, y)
 
     def scores(self, **known: dict[str, float | str] | None) -> dict[str, float | str]:
-        "The scores on all parts by name, those that are `known` as they are; text of the test alone."
+        "The scores on all parts by name, `known` ones as they are; text of the test alone."
         parts = ("train", "val", "test") if self.config.val_size else ("train", "test")
         found = {part: known.get(part) or self.score(part) for part in parts}
         kept = {part: s if part == "test" else numbers(s) for part, s in found.items()}
@@ -1112,7 +1112,7 @@ def _final(trainer: Trainer) -> dict:
     c, p, recorder = trainer.config, trainer.progress, trainer.recorder
     # Not scored yet: an untrained model, and a run that was killed after its last epoch.
     scores = recorder.scores(**{recorder.held_out: recorder.last})
-    fitted = c.stop_loss is not None and scores["train_loss"] <= c.stop_loss
+    fitted = c.stop_loss is not None and float(scores["train_loss"]) <= c.stop_loss
     return scores | dict(
         epochs=p.epoch,
         steps=p.epoch * trainer.batches.steps_per_epoch,
