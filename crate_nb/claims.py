@@ -2715,6 +2715,8 @@ def _measured(row: pd.Series) -> str:
     bound = f"[{_number(row.low, digits)}, {_number(row.high, digits)}]"
     if row.n == 1:
         bound = "no interval from one seed"
+    elif row.low == row.high:
+        bound = "each time"
     words = [f"{row.check}:", _number(row["mean"], digits), row.unit, bound]
     return " ".join(filter(None, words)) + _claimed(row)
 
@@ -2791,7 +2793,9 @@ def _told_check(claim: Claim, row: Any) -> dict[str, Any]:
         "claim": claim.says,
         "quantity": row.check,
         "mean": f"{row.mean:.4g}",
-        "95 % interval": f"{row.low:.4g} to {row.high:.4g}" if row.n > 1 else "none",
+        "95 % interval": f"{row.low:.4g} to {row.high:.4g}"
+        if row.low < row.high < math.inf
+        else "none",
         "claimed": f"{'<' if row.claimed == 'below' else '>'} {row.threshold:g}",
         "published": "" if pd.isna(row.paper) else f"{row.paper:g}",
         "n": row.n,
