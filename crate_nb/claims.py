@@ -1982,37 +1982,27 @@ _TURING: list[Claim] = [
         source="Survey, section 3.2; Pérez et al. (2021)",
         quote="it is possible to simulate any Turing machine using Transformers with",
         says=(
-            "one encoder and three decoder layers of width 2|Q| + 4|Sigma| + 11 agree with a "
-            "Turing machine at every step"
+            "one encoder and three decoder layers of width 2|Q| + 4|Sigma| + 11 agree with each of "
+            "five Turing machines at every step"
         ),
         **_of_trials("turing", Quantity("wrong", "steps that are wrong", 0.5, below=True)),
-        differs="each value is a run of one machine in exact arithmetic",
+        differs="illustration: each value is a run of one machine in exact arithmetic",
     ),
     Claim(
         id="theory-turing-positions",
-        source="Survey, appendix C.1",
+        source="Survey, appendix C.1, proposition C.3",
         quote=(
-            "Therefore it is necessary that we include positional encoding in the model in order "
-            "for it to be Turing complete."
+            "A transformer, without positional encoding, is almost a function that is invariant on "
+            "permutations of the input."
         ),
-        says="without positions the construction leaves the machine's course",
-        **_of_trials(
-            "turing", Quantity("right_without_positions", "share of right steps", 1.0, below=True)
-        ),
-        differs="the construction fails; that no other one exists is not tested",
-    ),
-    Claim(
-        id="theory-turing-precision",
-        source="Pérez et al. (2021), keywords",
-        quote="arbitrary precision",
-        says="in float16, float32 and float64 the construction leaves the machine's course",
+        says="without positions, all inputs with the same shares of letters have the same outputs; "
+        "with positions some differ",
         **_of_trials(
             "turing",
-            Quantity("right_float16", "right steps, share of 400, float16", 1.0, below=True),
-            Quantity("right_float32", "right steps, share of 4,000, float32", 1.0, below=True),
-            Quantity("right_float64", "right steps, share of 40,000, float64", 1.0, below=True),
+            Quantity("changed_without_positions", "other outputs, no positions", 0.5, below=True),
+            Quantity("changed_with_positions", "the same with positions", 0.5),
         ),
-        differs="the paper assumes exact rational numbers and measures no format",
+        differs="illustration: each value is a transformer whose attentions are drawn",
     ),
 ]
 
