@@ -1916,7 +1916,7 @@ _MAX_MARGIN: list[Claim] = [
             Quantity("normalised_cosine", "cosine to the separator, from zero", 0.99),
             Quantity("far_one_input_equal", "share at the best token, from far starts", 0.99),
         ),
-        differs="normalised steps, as in the public code; 3,000 of them",
+        differs="illustration: random problems; 3,000 normalised steps, as in the public code",
     ),
     Claim(
         id="theory-margin-local",
@@ -1929,7 +1929,7 @@ _MAX_MARGIN: list[Claim] = [
             Quantity("random_to_chosen", "cosine to the separator of the chosen tokens", 0.99),
             Quantity("random_local", "share of ends that are locally optimal", 0.95),
         ),
-        differs="random tokens in 16 dimensions; normalised steps, 3,000 of them",
+        differs="illustration: random tokens in 16 dimensions; 3,000 normalised steps",
     ),
 ]
 
@@ -1939,24 +1939,24 @@ _UNIVERSAL_APPROXIMATION: list[Claim] = [
         id="theory-contextual-mapping",
         source="Survey, appendix C.2, Definition C.9 and Lemma C.10; Yun et al. (2020), Lemma 6",
         quote="A token will have different value in different context",
-        says="selective shifts give each token of each set of tokens a number of its own",
+        says="on 11 grids, selective shifts give each token of each set of tokens its own number",
         **_of_trials(
             "universal_approximation",
             Quantity("wrong", "wrong numbers among all sequences of a grid", 0.5, below=True),
         ),
-        differs="the values are grids that are checked in full, not seeds",
+        differs="illustration: each value is a grid that is checked in full",
     ),
     Claim(
         id="theory-universal-approximation",
         source="Survey, appendix C.2, Theorem C.7; Yun et al. (2020), Theorem 2",
         quote="there exists a Transformer network that universally approximates it",
-        says="the root mean square error of the construction falls with the width of the grid",
+        says="for two maps, the root mean square error falls with the width of the grid",
         **_of_trials(
             "universal_approximation",
             Quantity("rate_l2_d1", "rate of the error, d = 1, n = 3"),
             Quantity("rate_l2_d2", "rate of the error, d = 2, n = 2"),
         ),
-        differs="hard maximum and piecewise linear layers; the theorem gives no rate",
+        differs="illustration: the theorem is on each map and gives no rate; hard maximum",
     ),
     Claim(
         id="theory-universal-positions",
@@ -1965,13 +1965,13 @@ _UNIVERSAL_APPROXIMATION: list[Claim] = [
             "there exists a Transformer network with positional encodings that universally "
             "approximates it"
         ),
-        says="with positional encodings the error falls for a map that depends on the order",
+        says="for one map that depends on the order, the error falls with positional encodings",
         **_of_trials(
             "universal_approximation",
             Quantity("rate_with_positions", "rate of the error with positions"),
             Quantity("gain_of_positions", "relative error without positions minus with"),
         ),
-        differs="hard maximum and piecewise linear layers; the theorem gives no rate",
+        differs="illustration: the theorem is on each map and gives no rate; hard maximum",
     ),
 ]
 
@@ -2011,18 +2011,18 @@ _INDUCTION_HEADS: list[Claim] = [
     Claim(
         id="theory-induction-built",
         source="Survey, section 3.3 and appendix C.3; Elhage et al. (2021)",
-        quote="Show that one-layer and two-layer transformers are able to match patterns",
+        quote="one-layer and two-layer transformers are able to match patterns",
         says="a pair of heads written by hand is right on all sequences of five alphabets",
         **_of_trials("induction_heads", Quantity("wrong", "wrong answers", 0.5, below=True)),
         unit="answers",
-        differs="the half on two layers; theory-induction-one-layer tests the other half",
+        differs="illustration of one half; theory-induction-one-layer is on the other",
     ),
     Claim(
         id="theory-induction-keys",
         source="Survey, section 3.3; Elhage et al. (2021)",
         quote="one-layer and two-layer transformers are able to match patterns",
-        says="two trained layers solve the task, and need what layer 1 writes in the keys of "
-        "layer 2",
+        says="two trained layers solve the task, and fail if the keys of layer 2 do not see "
+        "layer 1",
         **_of_trials(
             "induction_heads",
             Quantity("accuracy_two", "accuracy of two layers", 95),
@@ -2031,7 +2031,7 @@ _INDUCTION_HEADS: list[Claim] = [
             Quantity("without_previous", "previous-token head removed", 50, below=True),
         ),
         unit="% right",
-        differs="small models that are trained on the task itself, not on text",
+        differs="illustration: the survey says only that they are able; small models",
     ),
     Claim(
         id="theory-induction-one-layer",
@@ -2048,7 +2048,7 @@ _INDUCTION_HEADS: list[Claim] = [
             Quantity("accuracy_patient", "the same, trained longer", 50, below=True),
         ),
         unit="% right",
-        differs="trained models of one size; the theorem is on the growth of the size",
+        differs="illustration: one size; the theorem is on the growth of the size",
     ),
     Claim(
         id="theory-induction-phase",
@@ -2063,7 +2063,7 @@ _INDUCTION_HEADS: list[Claim] = [
             Quantity("fall_in_window", "share of the fall in the window", 0.5),
             Quantity("lag", "half-way points apart, share of the window", 0.25, below=True),
         ),
-        differs="small models that are trained on the task itself, not on text",
+        differs="illustration: small models that are trained on the task itself, not on text",
     ),
 ]
 
@@ -2074,8 +2074,8 @@ _SPATIAL_STRUCTURE: list[Claim] = [
         source="Survey, section 4.1; Jelassi et al. (2022)",
         quote="our model implicitly learns the spatial structure of the dataset while "
         "generalizing: we call this phenomenon patch association",
-        says="gradient descent on labels finds which patches belong together, and is more "
-        "accurate for it; also where uniform attention generalises (quiet)",
+        says="gradient descent on labels finds which patches belong together, and is more accurate "
+        "than uniform attention; it also finds them where that generalises (quiet)",
         **_of_trials(
             "spatial_structure",
             Quantity("exact", "share of rows whose largest weights are the set", 0.9),
@@ -2083,7 +2083,7 @@ _SPATIAL_STRUCTURE: list[Claim] = [
             Quantity("gain", "accuracy: learned minus uniform attention, points", 5.0),
             Quantity("quiet_exact", "share of rows, no noise patches", 0.9),
         ),
-        differs="a rate each for v and A; 32 patches; finite samples",
+        differs="illustration: 32 patches, finite samples, a rate each for v and A",
     ),
     Claim(
         id="theory-patch-transfer",
@@ -2097,7 +2097,7 @@ _SPATIAL_STRUCTURE: list[Claim] = [
             Quantity("new_gain_32", "accuracy: transferred minus from scratch, points"),
         ),
         unit="points",
-        differs="32 patches; the transferred attention is frozen",
+        differs="illustration: 32 patches; the transferred attention is frozen",
     ),
     Claim(
         id="theory-relevant-tokens",
@@ -2111,7 +2111,7 @@ _SPATIAL_STRUCTURE: list[Claim] = [
             Quantity("noise_exponent", "exponent of samples in the token noise"),
             Quantity("error_slope", "slope of ln(samples) in the initial error"),
         ),
-        differs="measured need in place of an upper bound; W_O and W_V are one matrix",
+        differs="illustration: measured need, no upper bound; W_O and W_V are one matrix",
     ),
     Claim(
         id="theory-sparse-attention",
@@ -2123,7 +2123,7 @@ _SPATIAL_STRUCTURE: list[Claim] = [
             "spatial_structure",
             Quantity("mass_end", "weight on label-relevant tokens (0.2 if uniform)", 0.5),
         ),
-        differs="400 steps; W_O and W_V are one matrix",
+        differs="illustration: 400 steps; W_O and W_V are one matrix",
     ),
 ]
 
@@ -2214,7 +2214,8 @@ _IN_CONTEXT: list[Claim] = [
         "descent on the context, to 1e-12",
         **_of_trials("in_context", Quantity("wrong", "wrong instances", 0.5, below=True)),
         unit="instances",
-        differs="the survey speaks of GPT; linear attention, and no token attends to the query",
+        differs="illustration: the survey speaks of GPT; linear attention, no token attends to the "
+        "query",
     ),
     Claim(
         id="theory-icl-trained",
@@ -2245,7 +2246,7 @@ _IN_CONTEXT: list[Claim] = [
             Quantity("depth4_farther_nearest_neighbours", "nearest neighbours"),
         ),
         unit="powers of ten",
-        differs="linear attention of width 32, trained; Bai et al. construct weights",
+        differs="illustration: trained linear attention of width 32; Bai et al. construct weights",
     ),
     Claim(
         id="theory-icl-preconditioned",
@@ -2259,7 +2260,8 @@ _IN_CONTEXT: list[Claim] = [
             Quantity("unequal_gain", "the best plain step's loss minus the layer's"),
             Quantity("unequal_cosine", "cosine with the preconditioned step", 0.99),
         ),
-        differs="uniform inputs with widths from 0.2 to 1.8; Ahn et al. have normal ones",
+        differs="illustration: a trained layer, not the global minimum; uniform inputs with widths "
+        "from 0.2 to 1.8, where Ahn et al. have normal ones",
     ),
 ]
 
@@ -2271,8 +2273,8 @@ _COT_STEPS = (
     "training demonstrations"
 )
 _COT_DIFFERS = (
-    "2 layers of width 64, 48,000 problems (LIS: 89,600); published (logs of the authors' code): "
-    "3 layers of width 256, 100 epochs of a million problems"
+    "illustration: 2 layers of width 64, 48,000 problems (LIS: 89,600); published (logs of the "
+    "authors' code): 3 layers of width 256, 100 epochs of a million problems"
 )
 _CHAIN_OF_THOUGHT: list[Claim] = [
     Claim(
@@ -2394,8 +2396,9 @@ _EMERGENCE: list[Claim] = [
 _RATE_REDUCTION = [
     Claim(
         id="theory-redunet",
-        source="Survey, section 5; Chan et al. (2022)",
-        quote="in highly unrelated linear subspaces",
+        source="Survey, appendix E.2; Chan et al. (2022)",
+        quote="features of different classes/clusters should reside in highly unrelated linear "
+        "subspaces",
         says="ReduNet on Gaussians ends at the largest rate reduction, with orthogonal classes",
         **_of_trials(
             "rate_reduction",
@@ -2410,6 +2413,7 @@ _RATE_REDUCTION = [
             ),
         ),
         unit="nats, or a cosine",
+        differs="illustration: no theorem says where the layers end",
     ),
     Claim(
         id="theory-mcr2",
@@ -2421,14 +2425,12 @@ _RATE_REDUCTION = [
         says="with half of the labels wrong, MCR² loses less accuracy than cross-entropy",
         **_of_trials(
             "rate_reduction",
-            Quantity("lost_more_by_softmax", "cross-entropy, softmax", paper=23.9),
+            Quantity("lost_more_by_softmax", "cross-entropy, softmax"),
             Quantity("lost_more_by_features", "cross-entropy, nearest subspaces"),
-            Quantity(
-                "ahead_at_most", "accuracy with half wrong, MCR² over cross-entropy", paper=24.0
-            ),
+            Quantity("ahead_at_most", "accuracy with half wrong, MCR² over cross-entropy"),
         ),
         unit="points",
-        differs="digits and a small network; printed: CIFAR-10, recalled and not verified",
+        differs="illustration: digits and a small network",
     ),
 ]
 
