@@ -2021,8 +2021,8 @@ _INDUCTION_HEADS: list[Claim] = [
         id="theory-induction-keys",
         source="Survey, section 3.3; Elhage et al. (2021)",
         quote="one-layer and two-layer transformers are able to match patterns",
-        says="two trained layers solve the task, and fail if the keys of layer 2 do not see "
-        "layer 1",
+        says="two trained layers solve the task, by way of a previous-token head in layer 1 and "
+        "the keys of layer 2",
         **_of_trials(
             "induction_heads",
             Quantity("accuracy_two", "accuracy of two layers", 95),
