@@ -10,7 +10,7 @@ __all__ = ['RESULTS', 'NOTEBOOKS', 'GROUPS', 'TITLES', 'BENCHES', 'use_style', '
            'specification_curve', 'time_columns', 'save_timings', 'stamp', 'is_fresh']
 
 # %% ../nbs/26_figures.ipynb #65b66029
-import hashlib, io, itertools, json, logging
+import hashlib, io, itertools, json, logging, math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -597,10 +597,10 @@ def saved_results(
 def plus_minus(
     i: Interval,  # symmetric about its mean, as `claims.interval` makes it at level 0.95
     digits: int = 2,  # after the decimal point
-) -> str:  # such as 1.00 ± 0.25; for one value the mean alone
+) -> str:  # such as 1.00 ± 0.25; for one value, or equal ones, the mean alone
     "Mean and half-width of a 95 % interval; one value has no interval."
     mean = f"{i.mean:.{digits}f}"
-    return mean if i.n == 1 else f"{mean} ± {i.high - i.mean:.{digits}f}"
+    return f"{mean} ± {i.high - i.mean:.{digits}f}" if i.low < i.high < math.inf else mean
 
 # %% ../nbs/26_figures.ipynb #13fa0021
 def _images(configs: Sequence[RunConfig]) -> str:
