@@ -4,14 +4,14 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'AXES', 'ALIKE', 'ENOUGH', 'AnyCheck', 'LEVEL', 'VERDICTS', 'SIGNS', 'SIZES', 'IN_ACCURACY',
-           'WITHOUT_OVERCONFIDENCE', 'COOLED', 'FOLDED_PATHS', 'READINGS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS',
-           'TOKENS', 'SUBSPACE', 'TURN', 'FEW', 'EACH_STEP', 'OTHER_TYPES', 'IN_LOSS', 'PRIMARY', 'NORMS', 'FLAT',
-           'EACH', 'ON_AVERAGE', 'ORDER', 'CLAIMS', 'POWER', 'ROW', 'printed', 'printed_accuracy', 'printed_column',
-           'printed_audit', 'Interval', 'interval', 'Check', 'Resampled', 'holm', 'verdict_of', 'Answer', 'answer_of',
-           'accuracy_table', 'hit_table', 'probe_table', 'main_width', 'complete_grids', 'Study', 'tau_table',
-           'Evidence', 'Found', 'Claim', 'toy_runs', 'TrainedAnew', 'specifications', 'hit_noise', 'test_noise',
-           'accuracy_check', 'of_types', 'tau_of', 'rates_alone', 'Quantity', 'trial_checks', 'relative_gain',
-           'seeds_needed', 'settles', 'tested', 'assess', 'main_rows', 'summary', 'verdicts', 'trial_verdicts']
+           'WITHOUT_OVERCONFIDENCE', 'COOLED', 'READINGS', 'Statistic', 'TOY_SEEDS', 'TOY_STEPS', 'TOKENS', 'SUBSPACE',
+           'TURN', 'FEW', 'EACH_STEP', 'IN_LOSS', 'PRIMARY', 'NORMS', 'FLAT', 'EACH', 'ON_AVERAGE', 'ORDER', 'CLAIMS',
+           'POWER', 'ROW', 'printed', 'printed_accuracy', 'printed_column', 'printed_audit', 'Interval', 'interval',
+           'Check', 'Resampled', 'holm', 'verdict_of', 'Answer', 'answer_of', 'accuracy_table', 'hit_table',
+           'probe_table', 'main_width', 'complete_grids', 'Study', 'tau_table', 'Evidence', 'Found', 'Claim',
+           'toy_runs', 'TrainedAnew', 'specifications', 'hit_noise', 'test_noise', 'accuracy_check', 'of_types',
+           'tau_of', 'rates_alone', 'Quantity', 'trial_checks', 'relative_gain', 'seeds_needed', 'settles', 'tested',
+           'assess', 'main_rows', 'summary', 'verdicts', 'trial_verdicts']
 
 # %% ../nbs/25_claims.ipynb #245810a1
 import itertools, math
@@ -448,7 +448,6 @@ def complete_grids(
 IN_ACCURACY = "the gap in accuracy"  # another reading of a study
 WITHOUT_OVERCONFIDENCE = "the test loss at the best temperature"  # another one
 COOLED = "the gap at the best temperature"  # another one: the training loss is there, too
-FOLDED_PATHS = "the path norm with ISTA folded"  # another one
 
 
 def _gap_in_accuracy(record: Record) -> float:
@@ -466,20 +465,19 @@ def _beside(name: str) -> Callable[[Record], float]:
     return value
 
 
-# another reading of a study -> the column of its table that changes, and its value in a record
-READINGS: dict[str, tuple[str, Callable[[Record], float]]] = {
-    IN_ACCURACY: ("gap", _gap_in_accuracy),
-    WITHOUT_OVERCONFIDENCE: ("gap", _beside("test_loss_at_temperature")),
-    COOLED: ("gap", _beside("gap_at_temperature")),
-    FOLDED_PATHS: ("path-norm", _beside("folded_path_norm")),
+# another gap -> its value in a record
+READINGS: dict[str, Callable[[Record], float]] = {
+    IN_ACCURACY: _gap_in_accuracy,
+    WITHOUT_OVERCONFIDENCE: _beside("test_loss_at_temperature"),
+    COOLED: _beside("gap_at_temperature"),
 }
 
 
 def _read_as(study: "Study", reading: str) -> "Study | None":
-    "A study with a column of another reading, over the grids in which each model has it."
-    column, value = READINGS[reading]
+    "A study with another gap, over the grids in which each model has it."
+    value = READINGS[reading]
     values = study.table.id.map({r.id: value(r) for r in study.records})
-    table = study.table.assign(**{column: values})
+    table = study.table.assign(gap=values)
     there = values.notna().groupby(table.seed).transform("all")
     if there.all():
         view = copy(study)  # with the same draws
@@ -518,7 +516,7 @@ class Study:
         self,
         reading: str,  # a row of `READINGS`
     ) -> "Study | None":  # None: fewer than four models are in grids that have it
-        "The same study with another gap or path norm, over the grids whose models all have it."
+        "The same study with another gap, over the grids whose models all have it."
         if reading not in self._views:
             self._views[reading] = _read_as(self, reading)
         return self._views[reading]
@@ -1064,69 +1062,23 @@ class TrainedAnew:
         return Check(label, tuple(there), paper, below=below) if len(there) else None
 
 # %% ../nbs/25_claims.ipynb #28597121
-_StudyChecks = Callable[[Any, pd.DataFrame, float], list[AnyCheck | None]]
-_View = Callable[[Study], Any]  # a study -> itself, or what has the same `tau` and `check`; or None
+_StudyChecks = Callable[[TrainedAnew, pd.DataFrame, float], list[AnyCheck | None]]
 
 
-def _as_it_is(study: Study) -> Study:
-    return study
-
-
-def _read(reading: str) -> Callable[[Study], Study | None]:
-    return lambda study: study.read_as(reading)
-
-
-def _anew(read: Callable[[Study], Study | None] = _as_it_is) -> _View:
-    "The models of a study, or of another reading of it, trained anew."
-
-    def view(study):
-        seen = read(study)
-        return TrainedAnew(seen) if seen else None
-
-    return view
-
-
-def _study_of(seen: Study | TrainedAnew) -> Study:
-    "The study whose models a view is of."
-    return seen.study if isinstance(seen, TrainedAnew) else seen
-
-
-def _of_study(width: str, checks: _StudyChecks, view: _View) -> Statistic:
-    "A statistic from checks on (view of the study, printed table, eps)."
+def _of_study(width: str, checks: _StudyChecks) -> Statistic:
+    "A statistic from checks on (the models of a study trained anew, printed table, eps)."
 
     def statistic(evidence: Evidence, eps: float):
         study = evidence.study(width)
-        seen = view(study) if study else None
-        if study is None or seen is None:
+        if study is None:
             return Found([None])
         paper = printed(TABLES[width]).set_index("measure")
-        return Found(checks(seen, paper, eps), _ids(_study_of(seen).records))
+        return Found(checks(TrainedAnew(study), paper, eps), _ids(study.records))
 
     return statistic
 
 
-OTHER_TYPES = "model types drawn anew"  # a setting of the claims on the study
-
-
-def _readings(width: str, checks: _StudyChecks, of_paths: bool = False) -> dict[str, Any]:
-    """Fields of a `Claim`: the verdict by models trained anew, and other readings beside it.
-
-    That of the path norm is among them if the checks are `of_paths`.
-    """
-    columns = ("gap", "path-norm") if of_paths else ("gap",)
-    views: dict[str, _View] = {OTHER_TYPES: _as_it_is}
-    for reading, (column, _) in READINGS.items():
-        if column in columns:
-            read = _read(reading)
-            views |= {reading: _anew(read), f"{reading} ({OTHER_TYPES})": read}
-    elsewhere = [(label, _of_study(width, checks, view)) for label, view in views.items()]
-    return dict(statistic=_of_study(width, checks, _anew()), elsewhere=tuple(elsewhere))
-
-
-_Taus = TypeVar("_Taus", Parts, np.ndarray)
-
-
-def _minus(a: _Taus | None, b: _Taus | None) -> _Taus | None:
+def _minus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
     return None if a is None or b is None else a - b
 
 # %% ../nbs/25_claims.ipynb #5bec0002
@@ -1252,7 +1204,7 @@ def _along(*axes: str) -> _StudyChecks:
                 paper[printed_column(axis)]["SRR"],
             )
             for axis in axes
-            if axis in _study_of(study).axes
+            if axis in study.study.axes
         ]
 
     return checks
@@ -1275,7 +1227,7 @@ _TABLE_1_CLAIMS = [
             "tau of SRR with the generalisation gap is positive at width 384 (here: the larger "
             "width)"
         ),
-        **_readings("main", _signed(["SRR"])),
+        statistic=_of_study("main", _signed(["SRR"])),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -1287,7 +1239,7 @@ _TABLE_1_CLAIMS = [
             "coefficient"
         ),
         says="the overall tau of SRR is above that of each of the 22 others",
-        **_readings("main", _leads(), of_paths=True),
+        statistic=_of_study("main", _leads()),
         epses=_EPSES,
         experiment="tab1",
         differs=(
@@ -1300,7 +1252,7 @@ _TABLE_1_CLAIMS = [
         source="Abstract",
         quote="outperforms other baseline measures, such as path-norm and sharpness-based ones",
         says="the overall tau of SRR is above that of path-norm and that of flatness",
-        **_readings("main", _leads(others=("path-norm", "1/pac-bayes-flatness")), of_paths=True),
+        statistic=_of_study("main", _leads(others=("path-norm", "1/pac-bayes-flatness"))),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -1312,7 +1264,7 @@ _TABLE_1_CLAIMS = [
             "along the axis of model types, SRR's granulated tau is above that of each other "
             "measure"
         ),
-        **_readings("main", _leads("variant"), of_paths=True),
+        statistic=_of_study("main", _leads("variant")),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -1327,7 +1279,7 @@ _TABLE_1_CLAIMS = [
             "the taus of sum-of-spec, prod-of-spec, sum-of-fro, prod-of-fro and path-norm are "
             "negative"
         ),
-        **_readings("main", _signed(NORMS, negative=True), of_paths=True),
+        statistic=_of_study("main", _signed(NORMS, negative=True)),
         **_STUDY_SETTING,
     ),
     Claim(
@@ -1338,7 +1290,7 @@ _TABLE_1_CLAIMS = [
             "correlations"
         ),
         says="the taus of 1/margin and 1/pac-bayes-flatness are positive",
-        **_readings("main", _signed(FLAT)),
+        statistic=_of_study("main", _signed(FLAT)),
         **_STUDY_SETTING | dict(differs=f"{_STUDY}; how strong they are is not tested"),
     ),
     Claim(
@@ -1346,7 +1298,7 @@ _TABLE_1_CLAIMS = [
         source="Table 1, Section 5.2",
         quote="[printed: learning rate +0.467, dropout +0.333, model type +0.714]",
         says="the tau of SRR is positive along learning rate, dropout and model type",
-        **_readings("main", _along("lr", "dropout", "variant")),
+        statistic=_of_study("main", _along("lr", "dropout", "variant")),
         **_STUDY_SETTING,
     ),
 ]
@@ -1358,7 +1310,7 @@ _TABLE_5_CLAIMS = [
         source="Table 5, Appendix D",
         quote="SRR is slightly better than other baseline measures in terms of overall [tau]",
         says="at the other width, the overall tau of SRR is above that of each other measure",
-        **_readings("other", _leads(), of_paths=True),
+        statistic=_of_study("other", _leads()),
         epses=_EPSES,
         **_STUDY_SETTING,
     ),
@@ -1370,7 +1322,7 @@ _TABLE_5_CLAIMS = [
             "measure"
         ),
         says="at the other width, flatness is above SRR along dropout and model type",
-        **_readings("other", _flatness_over_srr),
+        statistic=_of_study("other", _flatness_over_srr),
         epses=_EPSES,
         experiment="tab1",
         differs=(
@@ -1383,7 +1335,7 @@ _TABLE_5_CLAIMS = [
         source="Table 5, Appendix D",
         quote="[printed: batch +0.125, learning rate +0.500, dropout +0.250, model type +0.375]",
         says="at the other width, the tau of SRR is positive along each axis",
-        **_readings("other", _along("batch_size", "lr", "dropout", "variant")),
+        statistic=_of_study("other", _along("batch_size", "lr", "dropout", "variant")),
         **_STUDY_SETTING,
     ),
 ]
@@ -1772,7 +1724,7 @@ def _tau_of_rates(study: Study, eps: float) -> Parts:
 
 
 def _of_more_types(
-    view: Callable[[Study], Study | None] = _as_it_is,
+    view: Callable[[Study], Study | None] = lambda study: study,
     label: str = "tau of SRR",
     tau: Callable[[Study, float], Parts | None] = _tau_of_srr,
 ) -> Statistic:
@@ -1885,9 +1837,12 @@ _FAMILY_CLAIMS = [
         ),
         statistic=_of_more_types(),
         elsewhere=(
-            (IN_ACCURACY, _of_more_types(_read(IN_ACCURACY))),
-            (WITHOUT_OVERCONFIDENCE, _of_more_types(_read(WITHOUT_OVERCONFIDENCE))),
-            (COOLED, _of_more_types(_read(COOLED))),
+            (IN_ACCURACY, _of_more_types(lambda study: study.read_as(IN_ACCURACY))),
+            (
+                WITHOUT_OVERCONFIDENCE,
+                _of_more_types(lambda study: study.read_as(WITHOUT_OVERCONFIDENCE)),
+            ),
+            (COOLED, _of_more_types(lambda study: study.read_as(COOLED))),
             (
                 "without the sparsity term",
                 _of_more_types(label="tau of R^c - R", tau=_tau_of_rates),

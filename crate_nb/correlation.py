@@ -6,8 +6,8 @@
 __all__ = ['model_table', 'comparable', 'kendall', 'mean_tau', 'groups', 'granulated', 'measures_in', 'correlations',
            'bootstrap_tau', 'percentile_interval', 'TwoWay', 'two_way', 'Parts', 'two_way_parts',
            'draws_about_estimate', 'two_way_draws', 'weighted_tau', 'weighted_granulated', 'weighted_along',
-           'permute_types', 'partial_tau', 'split_tau', 'agreement', 'compare_taus', 'overall_table', 'srr_terms_of',
-           'srr_of', 'srr_choices', 'fits', 'infer_models', 'audit']
+           'tau_between', 'permute_types', 'partial_tau', 'split_tau', 'agreement', 'compare_taus', 'overall_table',
+           'srr_terms_of', 'srr_of', 'srr_choices', 'fits', 'infer_models', 'audit']
 
 # %% ../nbs/23_correlation.ipynb #71cbfcb0
 import itertools
@@ -361,6 +361,18 @@ def weighted_along(
     defined = table[~np.isnan(np.asarray(measure, float))]
     members = [f.index.to_numpy() for f in groups(defined, axis, axes)]
     return weighted_granulated(measure, table.gap, members) if members else None
+
+# %% ../nbs/23_correlation.ipynb #7e9e0002
+def tau_between(
+    measure: Sequence[float],  # the mean of each type
+    gap: Sequence[float],  # of the same types
+    draws: int = 10_000,  # bootstrap samples of types
+) -> tuple[float, float, float]:  # tau, and its 95 % interval
+    "Kendall's tau between types, and the percentile interval of types drawn anew."
+    g = np.random.default_rng(generator("types").initial_seed())
+    weights = g.multinomial(len(measure), np.full(len(measure), 1 / len(measure)), size=draws)
+    drawn = _defined(bootstrap_tau(measure, gap, weights))
+    return kendall(measure, gap), *percentile_interval(drawn)
 
 # %% ../nbs/23_correlation.ipynb #27a70006
 def _tau_of_present(x: np.ndarray, y: np.ndarray) -> float:
