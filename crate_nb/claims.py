@@ -279,7 +279,6 @@ def holm(
 # %% ../nbs/25_claims.ipynb #12c00002
 VERDICTS = (  # what a verdict can be
     "reproduced",
-    "smaller than printed",
     "contradicted",
     "inconclusive",
     "not run",
@@ -296,21 +295,6 @@ def _all_there(values: Iterable[_Value | None]) -> list[_Value] | None:
     return there if len(there) == len(given) else None
 
 
-def _p_falls_short(check: AnyCheck) -> float:
-    "Small where an effect is surely smaller than the printed one; 1 if it is not of that kind."
-    is_on_a_sign = check.threshold == 0
-    if check.paper is None or not is_on_a_sign:
-        return 1.0
-    return _p_fails(replace(check, threshold=check.paper))
-
-
-def _are_smaller(checks: Sequence[AnyCheck]) -> bool:
-    "Whether each check that does not hold is open, and falls short of the printed effect."
-    not_held = [c for c in checks if _p_holds(c) > LEVEL]
-    are_open = all(_p_fails(c) > LEVEL for c in not_held)
-    return are_open and all(_p_falls_short(c) <= LEVEL / len(checks) for c in not_held)
-
-
 def verdict_of(
     checks: Sequence[AnyCheck | None],  # None stands for a check that lacks records
 ) -> tuple[str, list[Interval]]:  # one of `VERDICTS`; 95 % intervals, none if not run
@@ -323,8 +307,6 @@ def verdict_of(
         return "contradicted", found
     if all(_p_holds(c) <= LEVEL for c in there):
         return "reproduced", found
-    if _are_smaller(there):
-        return "smaller than printed", found
     return "inconclusive", found
 
 # %% ../nbs/25_claims.ipynb #a2500002
@@ -2777,7 +2759,7 @@ def settles(
 
 # %% ../nbs/25_claims.ipynb #30dfccea
 ROW = (  # columns of `assess`
-    "id setting eps check n mean std low high p_above p_below claimed threshold unit paper p_short "
+    "id setting eps check n mean std low high p_above p_below claimed threshold unit paper "
     "noise verdict sign size settle"
 ).split()
 
@@ -2799,7 +2781,6 @@ def _row(claim: Claim, setting: str, eps: float, check: AnyCheck, found: Interva
         threshold=check.threshold,
         unit=claim.unit,
         paper=check.paper,
-        p_short=_p_falls_short(check),
         noise="" if isinstance(check, Resampled) else check.noise_from,
     )
 
@@ -2812,7 +2793,7 @@ def _rows_at(
     verdict, intervals = verdict_of(checks.values)
     there = [c for c in checks.values if c is not None]  # all of them, if the claim is run
     settle = ""
-    if verdict in ("inconclusive", "smaller than printed"):
+    if verdict == "inconclusive":
         settle = settles(claim, Found(there, checks.ids), evidence)
     answer = answer_of(checks.values)
     outcome = dict(verdict=verdict, sign=answer.sign, size=answer.size, settle=settle)
@@ -2882,8 +2863,7 @@ def _deciding(here: pd.DataFrame) -> pd.Series:
     is_below = here.claimed == "below"
     p_holds = here.p_above.mask(is_below, here.p_below)
     p_fails = here.p_below.mask(is_below, here.p_above)
-    p_short = here.p_short.where(p_holds > LEVEL)  # of the open checks
-    p = {"contradicted": p_fails, "smaller than printed": -p_short}.get(verdict, -p_holds)
+    p = p_fails if verdict == "contradicted" else -p_holds
     ties = here[p == p.min()]  # with one seed all p-values are 1
     spread = ties["std"].replace(0, 1).fillna(1)
     distance = (ties["mean"] - ties["threshold"]) / spread

@@ -29,7 +29,6 @@ from .figures import saved_results, stem
 # %% ../nbs/28_report.ipynb #19fa0007
 MARKS = {  # verdict -> its mark, for readers who skim
     "reproduced": "✓",
-    "smaller than printed": "↓",
     "contradicted": "✗",
     "inconclusive": "≈",
     "not run": "–",
@@ -156,14 +155,12 @@ _PAGE = """
     the verdict: its mean over seeds [95 % interval], where n is the number of seeds. For
     Tables 1 and 5 a check is Kendall's tau of a measure, or the tau of one measure minus that of
     another, with one value for each grid of models (a grid is one seed); all grids share their
-    images. The column <i>elsewhere</i> has the verdict with model types drawn anew, which asks
-    whether the result would hold for other types. That is the question of family-srr, where n is
-    the number of models and the interval a bootstrap over types and cells of the grid. A check
+    images.
+    In family-srr,n is the number of models and the interval a bootstrap over types and cells of the grid. A check
     claims that its quantity is above 0, unless it says otherwise. A claim is reproduced if every
     check's interval lies on the claimed side of its threshold, whatever the size of the effect,
-    and contradicted if some check lies on the other side (by Holm's rule). It is
-    smaller than printed if the sign of an effect stays open, but an effect of the printed size is
-    excluded. Where a claim stays open, the last column says what would settle it.
+    and contradicted if some check lies on the other side (by Holm's rule). <i>Size</i> is a second answer: whether the interval leaves out the
+    printed number, and on which side. Where a claim stays open, the last column says what would settle it.
     The claims fig1a, sec4-negative, fig1b and fig5 are about an experiment without data,
     fig2-init and fig2-hover are about untrained models of the paper's size, and claims that
     are tested by trials are about the trials of scale small: they have the same verdicts at
@@ -185,14 +182,14 @@ _PAGE = """
 # %% ../nbs/28_report.ipynb #19fa0018
 _CLAIMS = """
 <div class="scroll"><table class="claims"><thead><tr>
-    <th>verdict</th><th>claim</th><th>where</th><th>measured</th><th>paper</th><th>n</th>
+    <th>verdict</th><th>claim</th><th>where</th><th>measured</th><th>paper</th><th>size</th><th>n</th>
     <th>elsewhere</th><th>what would settle it</th></tr></thead><tbody>
 {% for r in rows %}<tr>
     <td class="v {{ r.verdict.split()[0] }}">{{ marks[r.verdict] }} {{ r.verdict }}</td>
     <td>{{ r.claim | rc }}<br><span class="soft">“{{ r.quote }}”</span></td>
     <td data-k="where">{{ r.source }}</td>
     <td data-k="measured">{{ r.measured }}</td>
-    <td data-k="paper">{{ r.paper }}</td>
+    <td data-k="paper">{{ r.paper }}</td><td data-k="size">{{ r.size }}</td>
     <td data-k="n">{{ r.n or "" }}</td>
     <td data-k="elsewhere">{{ r.elsewhere }}</td>
     <td data-k="to settle it">{{ r.settle }}</td></tr>
@@ -458,16 +455,15 @@ _RESULTS = """
 *Measured* is the check that decides the verdict: its mean over seeds [95 % interval]. For
     Tables 1 and 5 a check is Kendall's tau of a measure, or the tau of one measure minus that of
     another, with one value for each grid of models (a grid is one seed); all grids share their
-    images. The verdict with model types drawn anew stands under *Elsewhere*. In family-srr, n is
+    images. In family-srr, n is
     the number of models and the interval a bootstrap over types and cells of the grid. A check
     claims that its quantity is above 0, unless it says otherwise. A claim is `reproduced` if every
     check's interval lies on the claimed side of its threshold, whatever the size of the effect
     (an intersection-union test),
     `contradicted` if some check lies on the other side (by Holm's
-    rule), `smaller than printed` if the sign of an effect stays open but an effect of the printed
-    size is excluded, `not run` if records are missing, and `inconclusive` otherwise.
+    rule), `not run` if records are missing, and `inconclusive` otherwise.
 
-{% for c in claims %}### {{ c.id }}: {{ c.verdict }}
+{% for c in claims %}### {{ c.id }}: {{ c.verdict }}; size: {{ c.size }}
 
 *As printed* ({{ c.source }}): “{{ c.quote }}”.
 
