@@ -156,11 +156,12 @@ _PAGE = """
     Tables 1 and 5 a check is Kendall's tau of a measure, or the tau of one measure minus that of
     another, with one value for each grid of models (a grid is one seed); all grids share their
     images.
-    In family-srr,n is the number of models and the interval a bootstrap over types and cells of the grid. A check
-    claims that its quantity is above 0, unless it says otherwise. A claim is reproduced if every
-    check's interval lies on the claimed side of its threshold, whatever the size of the effect,
-    and contradicted if some check lies on the other side (by Holm's rule). <i>Size</i> is a second answer: whether the interval leaves out the
-    printed number, and on which side. Where a claim stays open, the last column says what would settle it.
+    In family-srr, n is the number of models and the interval a bootstrap over types and cells
+    of the grid. A check claims that its quantity is above 0, unless it says otherwise. A claim is
+    reproduced if every check's interval lies on the claimed side of its threshold, and
+    contradicted if some check lies on the other side (by Holm's rule). <i>Size</i> is a second
+    answer: whether the interval leaves out the printed number, and on which side. Where a claim
+    stays open, the last column says what would settle it.
     The claims fig1a, sec4-negative, fig1b and fig5 are about an experiment without data,
     fig2-init and fig2-hover are about untrained models of the paper's size, and claims that
     are tested by trials are about the trials of scale small: they have the same verdicts at
