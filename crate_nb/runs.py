@@ -623,11 +623,12 @@ _DROPOUTS = dict(dropout=(0.0, 0.1), variant=FOUR)  # the last two axes of each 
 
 CORRELATION: dict[str, Grid] = {  # scale -> the grid of the correlation study
     "smoke": Grid(
-        base=_STUDY | dict(depth=3, epochs=80, train_size=32, batch_size=8, stop_loss=0.3),
+        base=_STUDY
+        | dict(depth=3, epochs=80, train_size=32, val_size=32, batch_size=8, stop_loss=0.3),
         axes=dict(dim=(24, 32), **_DROPOUTS),
     ),
     "quick": Grid(
-        base=_STUDY | dict(depth=3, epochs=100, train_size=100, stop_loss=0.2),
+        base=_STUDY | dict(depth=3, epochs=100, train_size=100, val_size=200, stop_loss=0.2),
         axes=dict(dim=(32, 64), batch_size=(16, 32), **_DROPOUTS),
     ),
     "small": Grid(
@@ -635,7 +636,7 @@ CORRELATION: dict[str, Grid] = {  # scale -> the grid of the correlation study
         axes=dict(dim=(48, 96), batch_size=(16, 32), lr=(5e-4, 1e-3), **_DROPOUTS),
     ),
     "paper": Grid(
-        base=_STUDY | dict(stop_loss=0.01),
+        base=_STUDY | dict(stop_loss=0.01, val_size=2_000),
         axes=dict(dim=(192, 384), batch_size=(64, 128), lr=(1e-4, 3e-4), **_DROPOUTS),
     ),
 }
@@ -662,7 +663,7 @@ def _of_eight_types(grid: Grid) -> Grid:
 
 RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study with more model types
     "smoke": Grid(
-        base=_STUDY | dict(depth=3, epochs=120, train_size=32, lr=1e-3, stop_loss=0.3),
+        base=_STUDY | dict(depth=3, epochs=120, train_size=32, val_size=32, lr=1e-3, stop_loss=0.3),
         axes=dict(dim=(24,), batch_size=(4, 8), variant=_THREE_TYPES),
     ),
     "quick": Grid(
