@@ -6,8 +6,8 @@
 __all__ = ['model_table', 'comparable', 'kendall', 'mean_tau', 'groups', 'granulated', 'measures_in', 'correlations',
            'bootstrap_tau', 'percentile_interval', 'TwoWay', 'two_way', 'Parts', 'two_way_parts',
            'draws_about_estimate', 'two_way_draws', 'weighted_tau', 'weighted_granulated', 'weighted_along',
-           'tau_between', 'permute_types', 'partial_tau', 'split_tau', 'agreement', 'compare_taus', 'overall_table',
-           'srr_terms_of', 'srr_of', 'srr_choices', 'fits', 'infer_models', 'audit']
+           'tau_between', 'type_means', 'permute_types', 'partial_tau', 'split_tau', 'agreement', 'compare_taus',
+           'overall_table', 'srr_terms_of', 'srr_of', 'srr_choices', 'fits', 'infer_models', 'audit']
 
 # %% ../nbs/23_correlation.ipynb #71cbfcb0
 import itertools
@@ -373,6 +373,33 @@ def tau_between(
     weights = g.multinomial(len(measure), np.full(len(measure), 1 / len(measure)), size=draws)
     drawn = _defined(bootstrap_tau(measure, gap, weights))
     return kendall(measure, gap), *percentile_interval(drawn)
+
+# %% ../nbs/23_correlation.ipynb #7e9e0005
+def _at_level(record: Record, level: float) -> dict:
+    "What a run was when its training loss first fell to a level; empty if it did not."
+    if (end := record.at(level)) is None:
+        return {}
+    final, beside = end.final, end.measures.get("beside", {})
+    found = dict(loss=final["loss"], epochs=final["epochs"])
+    found |= dict(gap=final["test_loss"] - final["train_loss"])
+    found |= dict(gap_in_accuracy=final["train_accuracy"] - final["test_accuracy"])
+    found |= dict(gap_at_temperature=beside.get("gap_at_temperature"))
+    return found | end.measures.get("values", {})
+
+
+def type_means(
+    records: Iterable[Record],  # of runs with levels
+    level: float,  # training loss, nats
+) -> pd.DataFrame:  # index: types that count; runs, reached, loss, epochs, three gaps, measures
+    "Means over the runs of each type that reached a level, of the types of which half did."
+    rows = [dict(variant=r.config.variant) | _at_level(r, level) for r in records]
+    table = pd.DataFrame(rows)
+    if "loss" not in table:
+        return pd.DataFrame(columns=["runs", "reached", "loss", "epochs", "gap"])
+    by_type = table.groupby("variant", sort=False)
+    counts = pd.DataFrame(dict(runs=by_type.size(), reached=by_type.loss.count()))
+    numbers = table.drop(columns="variant").astype(float).groupby(table.variant).mean()
+    return counts.join(numbers)[counts.reached * 2 >= counts.runs]
 
 # %% ../nbs/23_correlation.ipynb #27a70006
 def _tau_of_present(x: np.ndarray, y: np.ndarray) -> float:
