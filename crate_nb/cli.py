@@ -232,7 +232,7 @@ def _cost(configs: Sequence[RunConfig], p: PaperParameters) -> str:
     kind = pick_device(p.device).type
     cores = min(max(1, len(configs)), core_count()) if kind == "cpu" else 1
     seconds = sum(estimate_seconds(c, p.folder, p.device) for c in configs) / cores
-    early = any(c.stop_loss for c in configs)
+    early = any(c.stop_loss or c.levels for c in configs)
     bound = "; at most, since some stop when they have fitted" if early else ""
     return f"about {duration(seconds)} here ({kind}, {cores} at a time{bound})"
 
@@ -826,13 +826,14 @@ def runs_check(id, scale, dataset, device, init, measured):
 
     _, place = place_of(scale, dataset, device, init=init)
     record = _record(id, scale)
-    if measured and not record.measures:
+    is_measured = any(record.ends().values())
+    if measured and not is_measured:
         raise UserError(f"record {record.id} has no measures; check it without --measures")
     again = _train_again(record, place, measured)
     verdict = _say_runs(record, again, scale)
     if measured:
         _say_measures(record, again, is_same_run=verdict == "the same")
-    elif record.measures:
+    elif is_measured:
         click.echo("its measures are not compared; --measures does so")
 
 # %% ../nbs/32_cli.ipynb #c1100020

@@ -26,6 +26,8 @@ _OUTCOMES = ("criterion_met", "epochs", "train_loss", "test_loss", "test_accurac
 
 
 def _model_row(record: Record, axes: Iterable[str]) -> dict:
+    if record.levels:
+        raise UserError(f"run {record.id} has levels; take it at one of them: record.at(level)")
     final = record.final
     row = dict(id=record.id, seed=record.config.seed)
     row |= {axis: getattr(record.config, axis) for axis in axes}
@@ -338,7 +340,8 @@ def weighted_granulated(
 ) -> Callable[[np.ndarray], np.ndarray]:
     "The statistic for `two_way_parts`: the mean tau over groups; nan in a draw without any."
     models = np.stack(members)  # (groups, models of each)
-    of_values, of_gap = _pair_signs(_numbers(measure)[models]), _pair_signs(_numbers(gap)[models])
+    values = np.asarray(measure, float)[models]
+    of_values, of_gap = _pair_signs(_numbers(values)), _pair_signs(_numbers(gap)[models])
 
     def statistic(weights):  # (draws, models) -> (draws,)
         drawn = weights[:, models]  # (draws, groups, models)
@@ -453,8 +456,10 @@ def split_tau(
     replicates: Sequence | None = None,  # to which grid each belongs, as its seed; None: to one
 ) -> tuple[float, float]:  # within, between: means over the replicates that have such pairs
     "Share of pairs ordered alike minus share ordered differently, within and between groups."
-    rows = _numbers(measure), _numbers(gap), np.asarray(group)
-    grids = _members([0] * len(gap) if replicates is None else replicates)
+    measure = np.asarray(measure, float)  # models without it are left out
+    rows = measure, _numbers(gap), np.asarray(group)
+    defined = ~np.isnan(measure)
+    grids = [i & defined for i in _members([0] * len(gap) if replicates is None else replicates)]
     within, between = zip(*(_split_once(*(row[i] for row in rows)) for i in grids))
     return _mean_of_defined(within), _mean_of_defined(between)
 

@@ -607,7 +607,8 @@ def _images(configs: Sequence[RunConfig]) -> str:
     "How many images runs are limited to, in parentheses; nothing if they take them all."
     c, subsets = configs[0], {config.subset for config in configs}
     which = f" in each of {len(subsets)} subsets" if len(subsets) > 1 else ""
-    counts = ((c.train_size, f"training{which}"), (c.val_size, "validation"), (c.test_size, "test"))
+    held_out = "validation" if c.train_size else "validation out of all training"
+    counts = ((c.train_size, f"training{which}"), (c.val_size, held_out), (c.test_size, "test"))
     parts = [f"{count:,} {kind}" for count, kind in counts if count]
     return f" ({' and '.join(parts)} images)" if parts else ""
 

@@ -822,14 +822,19 @@ def compare_measures(
     again: Record,  # its run, measured again
 ) -> pd.DataFrame:  # measure, record, again, difference (relative), agrees
     "The measures of two records of one run: a row for each that the first has and this code knows."
-    then, now = (check_record(r).measures.get("values", {}) for r in (record, again))
+    ends, others = check_record(record).ends(), check_record(again).ends()
     rows = [
-        dict(measure=name, record=then[name], again=now.get(name))
-        for name in then
+        dict(
+            measure=name if level is None else f"{name} at {level:g}",
+            record=value,
+            again=others.get(level, {}).get("values", {}).get(name),
+        )
+        for level, measures in ends.items()
+        for name, value in measures.get("values", {}).items()
         if name in MEASURES
     ]
     table = pd.DataFrame(rows, columns=["measure", "record", "again"])
-    table["agrees"] = [_agrees(then[name], now.get(name)) for name in table.measure]
+    table["agrees"] = [_agrees(row["record"], row["again"]) for row in rows]
     first, second = table.record.astype(float), table.again.astype(float)
     table.insert(3, "difference", second / first - 1)
     return table

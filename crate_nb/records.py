@@ -70,7 +70,8 @@ class Record(pydantic.BaseModel):
         row = next(row for row in self.levels if row["level"] == level)
         final = self.final | {k: v for k, v in row.items() if k != "measures"}
         final["criterion_met"] = True
-        return self.model_copy(update=dict(final=final, measures=row.get("measures", {})))
+        there = dict(final=final, measures=row.get("measures", {}), levels=[])
+        return self.model_copy(update=there)
 
     @property
     def seconds(self) -> float:  # wall time on the machine that trained it
@@ -241,8 +242,10 @@ def _with_path_norms(measures: dict[str, Any]) -> dict[str, Any]:
     if "path-norm" not in values:
         return measures
     beside["folded_path_norm"] = values["path-norm"]
-    published = beside.pop("published_path_norm", None)
-    return measures | dict(values=values | {"path-norm": published}, beside=beside)
+    values = {name: value for name, value in values.items() if name != "path-norm"}
+    if "published_path_norm" in beside:  # else it was not measured
+        values["path-norm"] = beside.pop("published_path_norm")
+    return measures | dict(values=values, beside=beside)
 
 
 def read_record(
@@ -567,7 +570,14 @@ class Store(Locks):
 
 # %% ../nbs/18_records.ipynb #2c2c07dd
 COMPARED = ("train_loss", "test_loss", "test_accuracy")  # metrics of a comparison, if recorded
-_KIND = ("epochs", "train_size", "stop_loss", "dataset")  # runs that share these are of one kind
+_KIND = (
+    "epochs",
+    "train_size",
+    "val_size",
+    "stop_loss",
+    "levels",
+    "dataset",
+)  # runs that share these are of one kind
 
 
 def _by_configuration(record: Record, records: Iterable[Record], metric: str) -> dict:

@@ -167,12 +167,16 @@ def without_rule(
     name: str,  # of the rule
     rule: Rule,  # as `runs.read_rules` gives it
 ) -> list[str]:  # their ids; empty: all is well
-    "The records of a rule's runs that were not trained under it; its exempt seeds do not count."
+    "The records of a rule's runs that began under another rule, or, unless exempt, under none."
     store = Store(rule.scale)
     bound = [*rule.configs(), *rule.configs(candidates=True)]
-    bound = [config for config in bound if config.seed not in rule.exempt]
-    made = {c.id: record.provenance for c in bound if (record := store.get(c))}
-    return [id for id, told in made.items() if told.get("rules", {}).get(name) != rule.digest]
+    found = [record for config in bound if (record := store.get(config))]
+    older = [r for r in found if "rules" not in r.provenance and r.config.seed in rule.exempt]
+    return [
+        r.id
+        for r in found
+        if r not in older and r.provenance.get("rules", {}).get(name) != rule.digest
+    ]
 
 # %% ../nbs/24_sweeps.ipynb #3f1d7b03
 def _note(store: Store, id: str) -> Path:
@@ -492,27 +496,32 @@ def records_of(
 
 # %% ../nbs/24_sweeps.ipynb #be570002
 def best_runs(
-    records: Iterable[Record],  # of runs with validation images; seeds and subsets are averaged
+    records: Iterable[Record],  # with validation images; seeds that all have are averaged
 ) -> pd.DataFrame:  # what varies, the mean score, its runs; the best row first, a config in each
     "Configurations sorted by validation: by accuracy, or by loss where the task has no accuracy."
-    groups: dict[RunConfig, list[Record]] = {}
+    groups: dict[RunConfig, dict[tuple[int, int], Record]] = {}
     for record in records:
         if not record.config.val_size:
             raise UserError(
                 f"run {record.id} has no validation images, and the test images choose nothing; "
                 "train it with val_size, such as --set val_size=2000"
             )
-        groups.setdefault(record.config.but(seed=0, subset=0), []).append(record)
+        c = record.config
+        groups.setdefault(c.but(seed=0, subset=0), {})[c.seed, c.subset] = record
     if not groups:
         raise UserError("no record to choose from; train some with val_size")
-    has_accuracy = all("val_accuracy" in r.final for rs in groups.values() for r in rs)
+    shared = set.intersection(*map(set, groups.values()))
+    if not shared:
+        raise UserError("no seed is there for every configuration; train one for all of them")
+    chosen = {c: [found[key] for key in sorted(shared)] for c, found in groups.items()}
+    has_accuracy = all("val_accuracy" in r.final for rs in chosen.values() for r in rs)
     score = "val_accuracy" if has_accuracy else "val_loss"
     varied = varied_fields(groups, apart=("seed", "subset"))
     rows = [
         {name: getattr(config, name) for name in varied}
         | {score: math.fsum(r.final[score] for r in found) / len(found), "runs": len(found)}
         | {"config": config}
-        for config, found in groups.items()
+        for config, found in chosen.items()
     ]
     return pd.DataFrame(rows).sort_values(score, ascending=not has_accuracy, ignore_index=True)
 

@@ -607,6 +607,7 @@ class Progress:
     probe: list[dict] = field(default_factory=list)  # columns of each recorded epoch
     levels: list[dict] = field(default_factory=list)  # those that the training loss has reached
     least: float | None = None  # the least training loss that was seen on the way
+    rules: dict[str, str] = field(default_factory=dict)  # digests as the run began, see `runs.Rule`
     seconds: float = 0.0  # of work, without interruptions
     resumed: int = 0  # times that the run went on from a checkpoint
 
@@ -618,7 +619,8 @@ def is_finished(
     "Whether no epoch is left, or the training loss is as low as it was to be."
     c, p = config, progress
     fitted = c.stop_loss and p.history and p.history[-1]["fit_loss"] <= c.stop_loss
-    return p.epoch >= c.epochs or bool(fitted) or 0 < len(c.levels) == len(p.levels)
+    reached = p.step == 0 and 0 < len(c.levels) == len(p.levels)  # the epoch is trained to its end
+    return p.epoch >= c.epochs or bool(fitted) or reached
 
 # %% ../nbs/21_training.ipynb #adccfea1
 def _state_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -970,11 +972,18 @@ class Levels:
         self,
         recorder: Recorder,  # what scores the model
         steps_per_epoch: int,  # of the run
-        path: Callable[[float], Path],  # level -> the file of its weights
+        work: Path,  # the folder of the run's checkpoint
     ):
-        self.recorder, self.steps_per_epoch, self.path = recorder, steps_per_epoch, path
+        self.recorder, self.steps_per_epoch, self.work = recorder, steps_per_epoch, work
         quarters = {math.ceil(i * steps_per_epoch / LOOKS) for i in range(1, LOOKS + 1)}
         self.due = quarters if recorder.config.levels else set()  # steps of an epoch
+
+    def path(
+        self,
+        level: float,  # one that was reached
+    ) -> Path:  # of the weights, until the run is recorded
+        "The file in which the weights of a level wait for the end of the run."
+        return self.work / f"level-{level}.safetensors"
 
     def look_if_due(self):
         "Compare the training loss with the levels that are left, four times an epoch."
@@ -1036,7 +1045,7 @@ def _resume(path: Path, step: Step, digest: str) -> Progress:
     if step.engine.compiled and device.type == "cpu":
         identity += " compiled"
     if not path.is_file():
-        return Progress(identity)
+        return Progress(identity, rules=rule_digests())
     return load_checkpoint(path, identity, step.model, step.optimizer, device)
 
 
@@ -1072,8 +1081,7 @@ class Trainer:
         self.batches = Batches(config, images.x_train, images.y_train, engine, task)
         self.monitor = Monitor(self.step, self.batches, self.progress, report)
         self.recorder = Recorder(self.step, images, self.progress, self.monitor)
-        weights = partial(place.store(config).weights, config.id)
-        self.levels = Levels(self.recorder, self.batches.steps_per_epoch, weights)
+        self.levels = Levels(self.recorder, self.batches.steps_per_epoch, work)
 
     def run(self) -> Progress:
         "Train to the end; `Paused` at the deadline, a `UserError` where a number is not finite."
@@ -1139,7 +1147,7 @@ def _provenance(trainer: Trainer) -> dict:
         compiled=engine.compiled,
         threads=torch.get_num_threads(),
         seed=trainer.config.seed,
-        rules=rule_digests(),
+        rules=p.rules,
         utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         seconds=round(p.seconds, 1),
         resumed=p.resumed,
@@ -1331,8 +1339,12 @@ def _keep(trainer: Trainer, store: Store) -> Record:
     # and goes on from its checkpoint.
     packed = pack_weights(trainer.step.model, record=record.id)
     write_atomic(store.weights(record.id), packed)
+    kept = [trainer.levels.path(level) for level in record.reached()]
+    for level, path in zip(record.reached(), kept):
+        write_atomic(store.weights(record.id, level), path.read_bytes())
     store.put(record)
-    trainer.saver.path.unlink(missing_ok=True)
+    for path in (trainer.saver.path, *kept):
+        path.unlink(missing_ok=True)
     return record
 
 
