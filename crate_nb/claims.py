@@ -224,9 +224,7 @@ class Resampled:
     paper: float | None = None  # the same quantity from the printed tables
     threshold: float = 0.0  # in the claim's unit
     below: bool = False  # whether the claim says below `threshold`
-    grids: int = (
-        ENOUGH  # replicates of the study behind the draws; fewer than `ENOUGH` say too little
-    )
+    grids: int = ENOUGH  # replicates behind the draws; fewer than `ENOUGH` say too little
 
     def interval(
         self,

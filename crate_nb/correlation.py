@@ -94,7 +94,8 @@ def mean_tau(
     "The mean over the replicates of a grid of tau within each, where `measure` is not nan."
     measure, gap = np.asarray(measure, float), _numbers(gap)
     members = [i & ~np.isnan(measure) for i in _members(replicates)]
-    return float(np.mean([kendall(measure[i], gap[i]) for i in members]))
+    pairs = [i for i in members if i.sum() > 1] or members[:1]  # of a grid without it there is none
+    return float(np.mean([kendall(measure[i], gap[i]) for i in pairs]))
 
 # %% ../nbs/23_correlation.ipynb #89f9dee4
 def groups(

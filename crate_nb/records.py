@@ -242,10 +242,8 @@ def _with_path_norms(measures: dict[str, Any]) -> dict[str, Any]:
     if "path-norm" not in values:
         return measures
     beside["folded_path_norm"] = values["path-norm"]
-    values = {name: value for name, value in values.items() if name != "path-norm"}
-    if "published_path_norm" in beside:  # else it was not measured
-        values["path-norm"] = beside.pop("published_path_norm")
-    return measures | dict(values=values, beside=beside)
+    published = beside.pop("published_path_norm", None)  # the oldest records lack it
+    return measures | dict(values=values | {"path-norm": published}, beside=beside)
 
 
 def read_record(

@@ -914,8 +914,11 @@ class Recorder:
         with self.step.engine.evaluating():
             return self.step.task.score(self.step.config, self.step.model, x, y)
 
-    def scores(self, **known: dict[str, float | str] | None) -> dict[str, float | str]:
-        "The scores on all parts by name, `known` ones as they are; text of the test alone."
+    def scores(
+        self,
+        **known: dict[str, float | str] | None,  # part -> a score of it that is known already
+    ) -> dict[str, float | str]:  # such as train_loss; of the test images, text too
+        "The scores on all parts by name."
         parts = ("train", "val", "test") if self.config.val_size else ("train", "test")
         found = {part: known.get(part) or self.score(part) for part in parts}
         kept = {part: s if part == "test" else numbers(s) for part, s in found.items()}
