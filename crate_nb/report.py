@@ -464,11 +464,11 @@ _RESULTS = """
     `contradicted` if some check lies on the other side (by Holm's
     rule), `not run` if records are missing, and `inconclusive` otherwise.
 
-{% for c in claims %}### {{ c.id }}: {{ c.verdict }}; size: {{ c.size }}
+{% for c in claims %}### {{ c.id }}: {{ c.verdict }}
 
 *As printed* ({{ c.source }}): “{{ c.quote }}”.
 
-*Tested here, at scale `{{ scale }}`:* {{ c.claim }}.
+*Tested here, at scale `{{ scale }}`:* {{ c.claim }}. *Sign:* {{ c.sign }}; *size:* {{ c.size }}.
     {% if c.differs %} *What may differ:* {{ c.differs }}.{% endif %}
 
 {% if c.checks %}{{ c.checks }}
