@@ -33,7 +33,8 @@ from .records import Record, Store, tested_images, training_name, unpack_hits
 from .trials import Outcome, Trials
 from .measures import MEASURES, MeasureSettings, PUBLISHED, is_measured
 from .correlation import Parts, audit, comparable, compare_taus, measures_in
-from .correlation import draws_about_estimate, model_table, percentile_interval
+from .correlation import draws_about_estimate, gap_in_accuracy, model_table
+from .correlation import percentile_interval
 from .correlation import srr_of, TwoWay, two_way, two_way_parts
 from .correlation import weighted_along, weighted_tau
 from .sweeps import dataset_label, plan, sizes_of
@@ -309,6 +310,7 @@ def verdict_of(
 
 # %% ../nbs/25_claims.ipynb #a2500002
 SIGNS = ("holds", "fails", "open", "not run")  # what the answer to a claim's sign can be
+_SIGN_OF = dict(zip(VERDICTS, SIGNS))
 SIZES = ("as printed", "smaller", "larger", "open", "-")  # and to its size; -: nothing is printed
 
 
@@ -331,7 +333,7 @@ def _printed_effects(checks: Sequence[AnyCheck]) -> list[AnyCheck]:
 
 def _size(checks: Sequence[AnyCheck], sign: str) -> str:
     effects = _printed_effects(checks)
-    if not effects or sign == "fails":
+    if not effects or sign in ("fails", "not run"):
         return "-"
     level = LEVEL / len(effects)
     is_smaller = any(_p_fails(c) <= level for c in effects)
@@ -345,12 +347,11 @@ def answer_of(
     checks: Sequence[AnyCheck | None],  # None stands for a check that lacks records
 ) -> Answer:
     "The two answers that the checks of a claim give."
-    there: list[AnyCheck] | None = _all_there(checks)
-    if not there:
-        return Answer("not run", "-")
-    sign = "holds" if all(_p_holds(c) <= LEVEL for c in there) else "open"
-    if any(holm([_p_fails(c) for c in there])):
-        sign = "fails"
+    return _answer(verdict_of(checks)[0], [c for c in checks if c is not None])
+
+
+def _answer(verdict: str, there: Sequence[AnyCheck]) -> Answer:
+    sign = _SIGN_OF[verdict]
     return Answer(sign, _size(there, sign))
 
 # %% ../nbs/25_claims.ipynb #c1a1000c
@@ -430,11 +431,6 @@ WITHOUT_OVERCONFIDENCE = "the test loss at the best temperature"  # another one
 COOLED = "the gap at the best temperature"  # another one: the training loss is there, too
 
 
-def _gap_in_accuracy(record: Record) -> float:
-    "The accuracy on the training images minus that on the test images (points)."
-    return record.final["train_accuracy"] - record.final["test_accuracy"]
-
-
 def _beside(name: str) -> Callable[[Record], float]:
     "What a record holds beside its measures; nan where it does not."
 
@@ -447,7 +443,7 @@ def _beside(name: str) -> Callable[[Record], float]:
 
 # another gap -> its value in a record
 READINGS: dict[str, Callable[[Record], float]] = {
-    IN_ACCURACY: _gap_in_accuracy,
+    IN_ACCURACY: gap_in_accuracy,
     WITHOUT_OVERCONFIDENCE: _beside("test_loss_at_temperature"),
     COOLED: _beside("gap_at_temperature"),
 }
@@ -1085,28 +1081,36 @@ def _with_interval(study: Study, values: list[np.ndarray], anew: str) -> tuple[f
     return found.mean, found.low, found.high
 
 
+def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[dict[str, Any]]:
+    "Tau of SRR and its lead over either path norm in one study, each by seeds and by types."
+    srr = _srr_of_models(seen, eps, layernorm=layernorm)
+    published, folded = seen.table["path-norm"].to_numpy(), _folded_paths(seen)
+    for anew in _READ_AT["anew"]:
+        for paths, values in {"-": srr, "published": published, "folded": folded}.items():
+            there = np.isfinite(values)
+            compared = [srr] if paths == "-" else [np.where(there, srr, np.nan), values]
+            tau, low, high = _with_interval(seen, compared, anew)
+            yield dict(
+                quantity="tau" if paths == "-" else "lead over path-norm",
+                **dict(gap=gap, eps=eps, layernorm=layernorm, anew=anew),
+                **dict(n=int(there.sum()), grids=seen.table.seed[there].nunique(), paths=paths),
+                **dict(tau=tau, low=low, high=high),
+            )
+
+
 def specifications(
     study: Study,  # of one width
 ) -> pd.DataFrame:  # a row for each reading: quantity, its choices, tau, low, high, n, primary
     "Tau of SRR, and its lead over either path norm, under every reading of what is left open."
-    rows, recorded = [], set(study.records[0].measures["srr"]["layernorm"])
-    for gap, *choice in itertools.product(*_READ_AT.values()):
-        seen = study if gap == IN_LOSS else study.read_as(gap)
-        if seen is None or choice[1] not in recorded:  # too few models have this gap
-            continue
-        eps, layernorm, anew = choice
-        srr = _srr_of_models(seen, eps, layernorm=layernorm)
-        paths = {"published": seen.table["path-norm"].to_numpy(), "folded": _folded_paths(seen)}
-        shared = dict(zip(_READ_AT, (gap, *choice)))
-        for paths_of, beside in {"-": [], **{k: [v] for k, v in paths.items()}}.items():
-            there = np.isfinite(beside[0]) if beside else np.ones(len(srr), bool)
-            values = [np.where(there, v, np.nan) for v in (srr, *beside)]
-            tau, low, high = _with_interval(seen, values, anew)
-            quantity = "lead over path-norm" if beside else "tau"
-            counts = dict(n=int(there.sum()), grids=seen.table.seed[there].nunique())
-            found = dict(tau=tau, low=low, high=high)
-            row = dict(quantity=quantity, **shared, **counts, paths=paths_of, **found)
-            rows.append(row)
+    recorded = set(study.records[0].measures["srr"]["layernorm"])
+    views = {gap: study if gap == IN_LOSS else study.read_as(gap) for gap in _READ_AT["gap"]}
+    rows = [
+        row
+        for gap, seen in views.items()
+        for eps, layernorm in itertools.product(_READ_AT["eps"], _READ_AT["layernorm"])
+        if seen is not None and layernorm in recorded  # else too few models have it
+        for row in _readings_of(seen, gap, eps, layernorm)
+    ]
     frame = pd.DataFrame(rows)
     is_primary = (frame[list(PRIMARY)] == pd.Series(PRIMARY)).all(axis=1)
     return frame.assign(primary=is_primary & frame.paths.isin(["-", "published"]))
@@ -2796,8 +2800,7 @@ def _rows_at(
     settle = ""
     if verdict == "inconclusive":
         settle = settles(claim, Found(there, checks.ids), evidence)
-    answer = answer_of(checks.values)
-    outcome = dict(verdict=verdict, sign=answer.sign, size=answer.size, settle=settle)
+    outcome = dict(verdict=verdict, **vars(_answer(verdict, there)), settle=settle)
     rows = [_row(claim, setting, eps, c, i) | outcome for c, i in zip(there, intervals)]
     return Found(rows, checks.ids)
 

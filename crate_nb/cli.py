@@ -683,9 +683,8 @@ def runs_best(scale, conditions):
 
     store = Store(check_choice("scale", scale, SCALES))
     rows = store.frame()
-    rows = rows[rows.val_size > 0] if len(rows) else rows
-    rows = _selected(rows, conditions) if len(rows) else rows
-    found = best_runs(filter(None, map(store.get, rows["id"] if len(rows) else ())))
+    ids = _selected(rows[rows.val_size > 0], conditions)["id"] if len(rows) else ()
+    found = best_runs(filter(None, map(store.get, ids)))
     click.echo(found.drop(columns="config").to_string(index=False))
 
 # %% ../nbs/32_cli.ipynb #c1100019
@@ -1048,7 +1047,7 @@ def sweep_command(
     not computed again.
     """
     from crate_nb.training import start_from
-    from crate_nb.runs import read_rules, rule_digests
+    from crate_nb.runs import rules_here
     from crate_nb.sweeps import SlurmOptions, describe, place_of, submit_slurm, sweep_configs
     from crate_nb.sweeps import sweep_local, sweep_status, wait_for
 
@@ -1057,7 +1056,8 @@ def sweep_command(
     _, place = place_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
     if measured is None:
-        measured = read_rules()[grid].measured if grid in rule_digests() else True
+        rule = rules_here().get(grid)
+        measured = rule is None or rule.measured
     if init:
         configs = [start_from(config, init) for config in configs]
     if status:

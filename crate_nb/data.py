@@ -57,10 +57,10 @@ class ImageData:
             self._refuse(train, part, val)
         if test is not None and not 1 <= test <= tests:
             raise UserError(f"{test} test images asked for; {self.name} has {tests}")
-        last = first + train if train else count - val
-        own = self._shuffled("train", first, last) if train or val else slice(None)
-        out = self._shuffled("train", count - val, count)
-        tested = slice(None) if test is None else self._shuffled("test", 0, test)
+        last, order = first + train if train else count - val, self._shuffled("train")
+        own = order[first:last] if train or val else slice(None)
+        out = order[count - val :]
+        tested = slice(None) if test is None else self._shuffled("test")[:test]
         return replace(
             self,
             x_train=self.x_train[own],
@@ -71,10 +71,10 @@ class ImageData:
             y_val=self.y_train[out] if val else None,
         )
 
-    def _shuffled(self, split: str, first: int, last: int) -> Tensor:
-        "Which images stand at places `first` to `last` of the shuffle of a split."
+    def _shuffled(self, split: str) -> Tensor:
+        "The places of all images of a split, in the order of its shuffle."
         n = len(getattr(self, f"x_{split}"))
-        return torch.randperm(n, generator=generator("subset", split, n))[first:last]
+        return torch.randperm(n, generator=generator("subset", split, n))
 
     def _refuse(self, train: int | None, part: int, val: int):
         wanted = f"{'all' if train is None else train} train images asked for"

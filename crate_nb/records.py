@@ -48,15 +48,18 @@ class Record(pydantic.BaseModel):
         "One row per epoch."
         return pd.DataFrame(self.history)
 
+    def _reached(self) -> dict[float, dict[str, Any]]:
+        return {row["level"]: row for row in self.levels if "steps" in row}
+
     def reached(self) -> list[float]:  # falling
         "The levels that the training loss reached."
-        return [row["level"] for row in self.levels if "steps" in row]
+        return list(self._reached())
 
     def ends(self) -> dict[float | None, dict[str, Any]]:  # level, None: the end -> measures
         "Where the run is measured, with the measures so far: its levels, or without any its end."
         if not self.config.levels:
             return {None: self.measures}
-        return {row["level"]: row.get("measures", {}) for row in self.levels if "steps" in row}
+        return {level: row.get("measures", {}) for level, row in self._reached().items()}
 
     def at(
         self,
@@ -65,11 +68,10 @@ class Record(pydantic.BaseModel):
         "The record as if the run had ended when its training loss first fell to a level."
         if level not in self.config.levels:
             raise UserError(f"run {self.id} has no level {level:g}; it has {self.config.levels}")
-        if level not in self.reached():
+        if (row := self._reached().get(level)) is None:
             return None
-        row = next(row for row in self.levels if row["level"] == level)
-        final = self.final | {k: v for k, v in row.items() if k != "measures"}
-        final["criterion_met"] = True
+        scores = {name: value for name, value in row.items() if name != "measures"}
+        final = self.final | scores | dict(criterion_met=True)
         there = dict(final=final, measures=row.get("measures", {}), levels=[])
         return self.model_copy(update=there)
 

@@ -7,7 +7,7 @@ __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Level', 'Weight', 'PROBE_EPOCHS'
            'MOST_RUNS', 'REGULARISED', 'FOUR', 'SIX', 'SIXTEEN', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES',
            'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified', 'unused_options', 'RunConfig',
            'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields', 'Rule', 'read_rules',
-           'rule_digests', 'regularised_at', 'by_data', 'equal_width']
+           'rules_here', 'rule_digests', 'regularised_at', 'by_data', 'equal_width']
 
 # %% ../nbs/17_runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
@@ -591,13 +591,18 @@ def read_rules(
     return {name: _rule_of(f"rule {name!r} of {path}", said) for name, said in told.items()}
 
 
-def rule_digests() -> dict[str, str]:  # name of a rule -> its digest; empty outside a clone
-    "The rules that stand now, as the provenance of a record keeps them."
+def rules_here() -> dict[str, Rule]:  # by name; empty outside a clone
+    "The rules that stand now, where there are any."
     try:
         path = project_root() / "data" / "rules.toml"
     except UserError:
         return {}
-    return {name: rule.digest for name, rule in read_rules(path).items()} if path.is_file() else {}
+    return read_rules(path) if path.is_file() else {}
+
+
+def rule_digests() -> dict[str, str]:  # name of a rule -> its digest; empty outside a clone
+    "The rules that stand now, as the provenance of a record keeps them."
+    return {name: rule.digest for name, rule in rules_here().items()}
 
 # %% ../nbs/17_runs.ipynb #98bdda75
 REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6

@@ -26,7 +26,7 @@ from .core import read_file, reading, warm_processes, write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, Positive, RunConfig, SCALES, Strict
-from .runs import Rule, read_grid, read_rules, regularised_at, rule_digests
+from .runs import Rule, read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, without_idle
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
@@ -152,9 +152,8 @@ def sweep_configs(
     dataset: str | None = None,  # a name, a folder or a label of records; default: the scale's
 ) -> list[RunConfig]:
     "The runs of a frozen rule or of a grid; a `UserError` if the rule is about other data."
-    if name not in rule_digests():
+    if (rule := rules_here().get(name)) is None:
         return grid_configs(find_grid(name, scale), scale, dataset)
-    rule = read_rules()[name]
     if (scale, dataset_label(scale, dataset)) != (rule.scale, rule.dataset):
         raise UserError(
             f"rule {name} is about scale {rule.scale} on {rule.dataset}; "
@@ -171,12 +170,13 @@ def without_rule(
     store = Store(rule.scale)
     bound = [*rule.configs(), *rule.configs(candidates=True)]
     found = [record for config in bound if (record := store.get(config))]
-    older = [r for r in found if "rules" not in r.provenance and r.config.seed in rule.exempt]
-    return [
-        r.id
-        for r in found
-        if r not in older and r.provenance.get("rules", {}).get(name) != rule.digest
-    ]
+
+    def obeys(record: Record) -> bool:
+        told = record.provenance.get("rules")  # None: older than all rules
+        is_exempt = told is None and record.config.seed in rule.exempt
+        return is_exempt or (told or {}).get(name) == rule.digest
+
+    return [record.id for record in found if not obeys(record)]
 
 # %% ../nbs/24_sweeps.ipynb #3f1d7b03
 def _note(store: Store, id: str) -> Path:
