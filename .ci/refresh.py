@@ -6,7 +6,7 @@ usage: python .ci/refresh.py [name ...]
 A name is a part of a notebook's path; without names, the library, the guides and the index run.
 """
 
-import os, sys
+import os, subprocess, sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
@@ -44,12 +44,12 @@ def joined(outputs: list) -> list:
 
 
 def folders_told(outputs: list) -> dict[str, list[str]]:
-    "What the last cell printed and what exists below data: `runs` and `trials` -> folders."
+    "What the last cell printed and git keeps below data: `runs` and `trials` -> folders."
     printed = "".join(o.get("text", "") for o in outputs if o.get("name") == "stdout")
     found: dict[str, list[str]] = {"runs": [], "trials": []}
     for folder in printed.split():
         kind, _, name = folder.partition("/")
-        if (ROOT / "data" / folder).is_dir():
+        if subprocess.check_output(["git", "ls-files", f"data/{folder}"], cwd=ROOT):
             found[kind].append(name)
     return found
 
