@@ -29,7 +29,7 @@ check: .venv/dev ## the notebooks that make test leaves out: paper and theory at
 	@$(NOTE_SKIPPED); $(BIN)/python .ci/test.py --slow; $(TELL_SKIPPED)
 
 soak: .venv/dev ## faults by the thousand, about an hour; counts go to data/soak
-	CRATE_NB_SOAK=full $(BIN)/python .ci/test.py checks/soak checks/damaged_files
+	CRATE_NB_SOAK=full $(BIN)/python .ci/test.py tests/soak tests/damaged_files
 
 docs: .venv/docs ## the book, from notebooks and records, nothing executed; open _docs/index.html
 	rm -rf _docs
@@ -70,7 +70,7 @@ SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { rm -rf .venv; echo 'no virtual environment could be made; on Debian: apt-get install python3-venv' >&2; exit 1; }
 	@echo 'installing crate_nb and what it needs, PyTorch above all: one to five minutes'
 	@set -o pipefail; $(PIP) . $(SHOW)
-	@$(BIN)/python -c 'import crate_nb.cli, crate_nb.notebooks, crate_nb.report, crate_nb.training'
+	@$(BIN)/python -c 'import crate_nb.cli, crate_nb.study.notebooks, crate_nb.study.report, crate_nb.training.loop'
 	@touch $@
 
 .venv/dev: .venv/run

@@ -6,7 +6,7 @@ usage: python .ci/refresh.py [name ...]
 A name is a part of a notebook's path; without names, the library, the guides and the index run.
 """
 
-import os, subprocess, sys
+import hashlib, json, os, subprocess, sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
@@ -65,10 +65,33 @@ def execute(nb: nbformat.NotebookNode, folder: Path) -> dict[str, list[str]]:
     return folders_told(tell.outputs)
 
 
+def code_hash(path: Path) -> str:
+    "A hash of a notebook's code cells."
+    cells = json.loads(path.read_text())["cells"]
+    sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+    return hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
+
+
+def stamp_of(path: Path, scales: list[str], trials: list[str]) -> dict:
+    "What outputs follow from: a notebook's code, and digests of the records and trials it reads."
+    from crate_nb.training.records import Store
+    from crate_nb.training.trials import Trials
+
+    stamp = dict(code=code_hash(path), records={s: Store(s).digest() for s in sorted(scales)})
+    if trials:
+        where = {name: name.split("/") for name in sorted(trials)}
+        stamp["trials"] = {k: Trials(name, scale).digest() for k, (scale, name) in where.items()}
+    return stamp
+
+
+def is_fresh(path: Path) -> bool:
+    "Whether outputs come from the present code and records; False without a stamp."
+    found = json.loads(path.read_text())["metadata"].get("stamp")
+    return found is not None and found == stamp_of(path, found["records"], found.get("trials", ()))
+
+
 def refresh(path: Path) -> Path:
     "Execute a notebook in place and stamp it; a notebook that fails is left as it was."
-    from crate_nb.figures import stamp
-
     nb = nbformat.read(path, 4)
     read = execute(nb, path.parent)
     for c in nb.cells:
@@ -76,15 +99,16 @@ def refresh(path: Path) -> Path:
             c.outputs = joined([o for o in c.outputs if o.get("name") != "stderr"])
         c.metadata.pop("execution", None)
     nbformat.write(nb, path)
-    stamp(path, read["runs"], trials=read["trials"])
+    nb.metadata["stamp"] = stamp_of(path, read["runs"], read["trials"])
+    nbformat.write(nb, path)
     return path
 
 
 def chosen(names: list[str]) -> list[Path]:
     "The library, the guides and the index, or those whose path holds one of the names."
     nbs = ROOT / "nbs"
-    library, guides = nbs.glob("[0-9]*.ipynb"), nbs.glob("guides/*.ipynb")
-    paths = [*sorted(library), *sorted(guides), nbs / "index.ipynb"]
+    wings = ("core", "objective/*", "models/*", "training/*", "study/*", "cli", "guides/*", "index")
+    paths = [path for wing in wings for path in sorted(nbs.glob(f"{wing}.ipynb"))]
     if names:
         paths = [p for p in paths if any(name in str(p.relative_to(ROOT)) for name in names)]
     return paths

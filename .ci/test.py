@@ -3,7 +3,7 @@
 The output ends with the counts: `N passed, M failed`.
 
 usage: python .ci/test.py [--changed | --slow | name ...]
-A name is a part of a notebook's path, such as 01_rates or checks; without names, all run.
+A name is a part of a notebook's path, such as objective/rates or checks; without names, all run.
 --slow: the notebooks whose cells have the directive `slow`, which nbdev_test leaves out.
 --changed: the notebooks that differ from the last commit (if none does, those of that commit), and
 the notebooks of the library that import a module of theirs. Guides and checks take minutes.
@@ -27,11 +27,11 @@ def is_test(path: Path) -> bool:
 
 
 def chosen(names: list[str]) -> list[Path]:
-    "The notebooks whose path holds one of the names, with the long ones of nbs/checks first."
+    "The notebooks whose path holds one of the names, with the long ones of nbs/tests first."
     paths = [path for path in sorted((ROOT / "nbs").rglob("*.ipynb")) if is_test(path)]
     if names:
         paths = [p for p in paths if any(name in str(p.relative_to(ROOT)) for name in names)]
-    return sorted(paths, key=lambda path: path.parent.name != "checks")
+    return sorted(paths, key=lambda path: path.parent.name != "tests")
 
 
 def slow() -> list[Path]:
@@ -62,10 +62,10 @@ def code_of(path: Path) -> str:
 def concerned() -> list[Path]:
     "The changed notebooks, and those of the library that import a module of theirs."
     new = [path for path in changed() if path.exists()]
-    exported = [re.search(r"^#\| default_exp (\w+)", code_of(path), re.M) for path in new]
+    exported = [re.search(r"^#\| default_exp ([\w.]+)", code_of(path), re.M) for path in new]
     modules = "|".join(found[1] for found in exported if found)
     imports = re.compile(rf"^\s*(from|import) crate_nb\.({modules})\b", re.M)
-    library = [path for path in chosen([]) if path.parent == ROOT / "nbs"] if modules else []
+    library = [path for path in chosen([]) if modules and "default_exp" in path.read_text()]
     using = [path for path in library if imports.search(code_of(path))]
     return [path for path in chosen([]) if path in new or path in using]
 

@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = {p.stem[3:]: p for p in sorted((ROOT / "nbs").glob("[0-9][0-9]_*.ipynb"))}
+WINGS = ("objective", "models", "training", "study")
+_NBS = ROOT / "nbs"
+_LIBRARY = [_NBS / "core.ipynb", *(p for w in WINGS for p in sorted((_NBS / w).glob("*.ipynb")))]
+MODULES = {  # objective.rates -> its notebook
+    ".".join(p.relative_to(_NBS).with_suffix("").parts): p for p in [*_LIBRARY, _NBS / "cli.ipynb"]
+}
 
 
 def cells_of(notebook: Path) -> list[dict]:

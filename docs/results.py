@@ -8,14 +8,14 @@ from functools import lru_cache
 import pandas as pd
 
 import reference
-from crate_nb.claims import Evidence, printed
+from crate_nb.study.claims import Evidence, printed
 from crate_nb.core import home
-from crate_nb.figures import Page, RESULTS, markdown_table, stem
-from crate_nb.report import spent
-from crate_nb.records import Record
-from crate_nb.trials import Trials
-from crate_nb.sweeps import plan
-from crate_nb.sweeps import duration
+from crate_nb.study.figures import Page, RESULTS, markdown_table, stem
+from crate_nb.study.report import spent
+from crate_nb.training.records import Record
+from crate_nb.training.trials import Trials
+from crate_nb.training.sweeps import plan
+from crate_nb.training.sweeps import duration
 
 SCALE, LABEL = "small", "cifar10-jpeg75"  # whose records the book shows
 SCALES = (SCALE, "untrained")  # the profiles before training are at the paper's own architecture

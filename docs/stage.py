@@ -13,10 +13,10 @@ import pandas as pd
 from PIL import Image
 import reference
 from reference import MODULES, ROOT, sentence
-from crate_nb.claims import CLAIMS
-from crate_nb.explore import explore_page, shown_scales
-from crate_nb.figures import GROUPS, NOTEBOOKS, RESULTS, claims_of, is_fresh
-from crate_nb.report import MARKS, tally
+from crate_nb.study.claims import CLAIMS
+from crate_nb.study.explore import explore_page, shown_scales
+from crate_nb.study.figures import GROUPS, NOTEBOOKS, RESULTS, claims_of, is_fresh
+from crate_nb.study.report import MARKS, tally
 import results
 from results import LABEL, SCALE
 
