@@ -1,9 +1,10 @@
 """Execute notebooks in place, two at a time, and keep their outputs, without progress bars.
 
-Each notebook is stamped with the code and the records that its outputs come from.
+A result saves its figures. Each other notebook is stamped with the code and the records that its
+outputs come from.
 
 usage: python .ci/refresh.py [name ...]
-A name is a part of a notebook's path; without names, the library, the guides and the index run.
+A name is a part of a notebook's path; without names, the library, results, guides and the index run.
 """
 
 import hashlib, json, os, subprocess, sys
@@ -17,6 +18,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
+WINGS = ("core", "objective/*", "models/*", "training/*", "study/*", "cli")
+RESULTS = ("paper", "family", "theory")
 
 # Run before the first cell, to note which records and trials the notebook's process reads.
 # Records elsewhere, in a CRATE_NB_HOME, are the notebook's own and do not count.
@@ -91,23 +94,28 @@ def is_fresh(path: Path) -> bool:
 
 
 def refresh(path: Path) -> Path:
-    "Execute a notebook in place and stamp it; a notebook that fails is left as it was."
+    """Execute a notebook in place; a notebook that fails is left as it was.
+
+    A result saves its figures and tables, which its test compares; the others are stamped."""
+    os.environ["CRATE_NB_SAVE"] = "1"
     nb = nbformat.read(path, 4)
     read = execute(nb, path.parent)
     for c in nb.cells:
         if c.cell_type == "code":
             c.outputs = joined([o for o in c.outputs if o.get("name") != "stderr"])
         c.metadata.pop("execution", None)
-    nbformat.write(nb, path)
+    if path.parent.name in RESULTS:
+        nbformat.write(nb, path)
+        return path
     nb.metadata["stamp"] = stamp_of(path, read["runs"], read["trials"])
     nbformat.write(nb, path)
     return path
 
 
 def chosen(names: list[str]) -> list[Path]:
-    "The library, the guides and the index, or those whose path holds one of the names."
+    "The library, results, guides and index, or those whose path holds one of the names."
     nbs = ROOT / "nbs"
-    wings = ("core", "objective/*", "models/*", "training/*", "study/*", "cli", "guides/*", "index")
+    wings = [*WINGS, *(f"{group}/*" for group in RESULTS), "guides/*", "index"]
     paths = [path for wing in wings for path in sorted(nbs.glob(f"{wing}.ipynb"))]
     if names:
         paths = [p for p in paths if any(name in str(p.relative_to(ROOT)) for name in names)]
