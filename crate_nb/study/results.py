@@ -336,10 +336,11 @@ def _notebook_of(name: str) -> Path:
 def open_result(
     name: str,  # of the result, as its front matter has it
     namespace: Mapping[str, Any],  # `globals()` of its notebook
+    model: type[Parameters] = Parameters,  # with further fields, if the notebook has them
 ) -> OpenResult:
     "A result, opened with the parameters of its notebook; a `UserError` before any work."
     about = _read_result(_notebook_of(name))
-    p = read_parameters(namespace, Parameters)
+    p = read_parameters(dict(namespace), model)
     if about.scale and p.scale not in (None, about.scale, "smoke", "quick"):
         raise UserError(f"{name} is drawn at scale {about.scale} alone; leave out the scale")
     return OpenResult(about, p)
