@@ -4,7 +4,8 @@ A result saves its figures. Each other notebook is stamped with the code and the
 outputs come from.
 
 usage: python .ci/refresh.py [name ...]
-A name is a part of a notebook's path; without names, the library, results, guides and the index run.
+A name is a part of a notebook's path; without names, the library, the results, the guides and the
+index run.
 """
 
 import hashlib, json, os, subprocess, sys

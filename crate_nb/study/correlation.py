@@ -105,16 +105,26 @@ def mean_tau(
     return float(np.mean([kendall(measure[i], gap[i]) for i in pairs]))
 
 # %% ../../nbs/study/correlation.ipynb #89f9dee4
+def _group_members(table: pd.DataFrame, axis: str, axes: dict[str, int]) -> list[np.ndarray]:
+    "The rows of each complete group of an axis."
+    columns = dict.fromkeys([*axes, "seed"] if "seed" in table else axes)
+    others = [c for c in columns if c != axis]
+    if len(table) == 0:
+        return []
+    group = table.groupby(others).ngroup().to_numpy() if others else np.zeros(len(table), int)
+    by_group = np.argsort(group, kind="stable")
+    members = np.split(by_group, np.flatnonzero(np.diff(group[by_group])) + 1)
+    value, _ = pd.factorize(table[axis])
+    return [m for m in members if len(m) == axes[axis] == len(set(value[m]))]
+
+
 def groups(
     table: pd.DataFrame,  # one row per model, the axes among its columns
     axis: str,  # one of `axes`
     axes: dict[str, int],  # all of the grid -> how many values each has
 ) -> list[pd.DataFrame]:
     "The complete groups of models that differ in `axis` alone and share a seed, if there is one."
-    columns = dict.fromkeys([*axes, "seed"] if "seed" in table else axes)
-    others = [c for c in columns if c != axis]
-    found = [f for _, f in table.groupby(others)] if others else [table]
-    return [f for f in found if len(f) == axes[axis] == f[axis].nunique()]
+    return [table.iloc[rows] for rows in _group_members(table, axis, axes)]
 
 # %% ../../nbs/study/correlation.ipynb #10b0000d
 def granulated(
@@ -370,7 +380,7 @@ def weighted_along(
     if axis is None:
         return weighted_tau(measure, table.gap, table.seed)
     defined = table[~np.isnan(np.asarray(measure, float))]
-    members = [f.index.to_numpy() for f in groups(defined, axis, axes)]
+    members = [defined.index.to_numpy()[rows] for rows in _group_members(defined, axis, axes)]
     return weighted_granulated(measure, table.gap, members) if members else None
 
 # %% ../../nbs/study/correlation.ipynb #7e9e0002
@@ -538,11 +548,30 @@ def overall_table(
     return compare_taus(taus, taus | others, level)
 
 # %% ../../nbs/study/correlation.ipynb #b01cda7a
-def _recorded(terms: pd.DataFrame) -> str:
+_NUMBERS = ("layer", "rate", "subspace_rate", "l0", "l1")
+
+
+def _recorded(srr: Mapping[str, Sequence]) -> str:
     "For an error message: the choices that a record holds."
-    epses = ", ".join(f"{e:g}" for e in sorted(set(terms.eps)))
-    layernorms = ", ".join(sorted(set(terms.layernorm)))
-    return f"eps {epses}; layers 1 to {max(terms.layer):g}; LayerNorm {layernorms}"
+    epses = ", ".join(f"{e:g}" for e in sorted(set(srr["eps"])))
+    layernorms = ", ".join(sorted(set(srr["layernorm"])))
+    return f"eps {epses}; layers 1 to {max(srr['layer']):g}; LayerNorm {layernorms}"
+
+
+def _chosen_terms(
+    record: Record, eps: float, layers: Sequence[int] | None, layernorm: str
+) -> dict[str, np.ndarray]:
+    "The SRR terms in a record under one choice, a value for each layer."
+    srr = record.measures["srr"]
+    chosen = (np.array(srr["eps"]) == eps) & (np.array(srr["layernorm"]) == layernorm)
+    if layers:
+        chosen &= np.isin(srr["layer"], layers)
+    if not chosen.any():
+        raise UserError(
+            f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}, "
+            f"layers {layers or 'all'}; recorded: {_recorded(srr)}"
+        )
+    return {name: np.array(srr[name], dtype=float)[chosen] for name in _NUMBERS}
 
 
 def srr_terms_of(
@@ -550,23 +579,14 @@ def srr_terms_of(
     eps: float = 0.5,  # distortion, one that was recorded
     layers: Sequence[int] | None = None,  # 1 to L; None: all
     layernorm: str = "removed",  # removed or kept
-) -> pd.DataFrame:  # one row per layer: rate, subspace_rate (nats per sample), l0, l1
+) -> pd.DataFrame:  # one row per layer: layer, rate, subspace_rate (nats per sample), l0, l1
     "The SRR terms in a record under one choice; a `UserError` if they were not recorded."
-    terms = pd.DataFrame(record.measures["srr"])
-    chosen = (terms.eps == eps) & (terms.layernorm == layernorm)
-    if layers:
-        chosen &= terms.layer.isin(layers)
-    if not chosen.any():
-        raise UserError(
-            f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}, "
-            f"layers {layers or 'all'}; recorded: {_recorded(terms)}"
-        )
-    return terms[chosen].astype(dict.fromkeys(("rate", "subspace_rate", "l0", "l1"), float))
+    return pd.DataFrame(_chosen_terms(record, eps, layers, layernorm))
 
 # %% ../../nbs/study/correlation.ipynb #10b0002e
-def _srr(terms: pd.DataFrame, lam: float, sparsity: str) -> float:
-    "The SRR measure from its terms, as `srr_terms_of` gives them."
-    return float((terms.subspace_rate - terms.rate + lam * terms[sparsity]).mean(skipna=False))
+def _srr(terms: Mapping[str, np.ndarray], lam: float, sparsity: str) -> float:
+    "The SRR measure from its terms."
+    return float(np.mean(terms["subspace_rate"] - terms["rate"] + lam * terms[sparsity]))
 
 
 def srr_of(
@@ -578,7 +598,7 @@ def srr_of(
     layernorm: str = "removed",  # removed or kept
 ) -> float:  # nats per sample, and counts
     "The SRR measure of a record under other choices; a `UserError` if they were not recorded."
-    return _srr(srr_terms_of(record, eps, layers, layernorm), lam, sparsity)
+    return _srr(_chosen_terms(record, eps, layers, layernorm), lam, sparsity)
 
 # %% ../../nbs/study/correlation.ipynb #10b00031
 def _sparsity_terms(lams: Sequence[float]) -> list[tuple[float, str]]:
@@ -607,7 +627,7 @@ def srr_choices(
     others = [mean_tau(table[m], table.gap, table.seed) for m in measures_in(table) if m != "SRR"]
     rows = []
     for layernorm, eps in itertools.product(("removed", "kept"), epses):
-        terms = [srr_terms_of(by_id[i], eps, layernorm=layernorm) for i in table.id]
+        terms = [_chosen_terms(by_id[i], eps, None, layernorm) for i in table.id]
         for lam, sparsity in _sparsity_terms(lams):
             values = [_srr(of_model, lam, sparsity) for of_model in terms]
             row = dict(layernorm=layernorm, eps=eps, lam=lam, sparsity=sparsity if lam else "none")

@@ -123,8 +123,11 @@ def best_scale(
     if result.scale:
         return result.scale
     if result.needs:
-        return max(NEAREST, key=lambda scale: _recorded(result, scale))
-    tried = (s for s in NEAREST if any(Trials(str(result.trials), s).folder.glob("*.json")))
+        best = max(NEAREST[:-1], key=lambda scale: _recorded(result, scale))
+        return best if any(_recorded(result, best)) else NEAREST[-1]
+    if not result.trials:
+        return "small"  # it computes what it shows
+    tried = (s for s in NEAREST if any(Trials(result.trials, s).folder.glob("*.json")))
     return next(tried, "small")
 
 # %% ../../nbs/study/results.ipynb #663fc670
