@@ -24,7 +24,7 @@ from .answers import Interval
 # %% ../../nbs/study/figures.ipynb #13fa0001
 _STYLE: Any = {
     "figure.dpi": 100,
-    "savefig.dpi": 200,
+    "savefig.dpi": 144,
     "savefig.bbox": "tight",
     "axes.grid": True,
     "grid.alpha": 0.3,

@@ -291,7 +291,7 @@ class OpenResult:
     ):
         "Show a figure with its caption."
         file, png = self._file(name), as_png(fig)
-        width = int.from_bytes(png[16:20], "big") // 2  # at 200 dots an inch
+        width = round(int.from_bytes(png[16:20], "big") / 1.44)  # 100 dots an inch on the page
         about = dict(title=title, caption=caption, notebook=self.name)
         self._keep(data, file, lambda: save_figure(fig, self.scale, file, data, **about))
         plt.close(fig)
