@@ -159,11 +159,11 @@ _PAGE = """
 <h1>Sparse rate reduction in transformer-like models: what reproduces</h1>
 <p>This page has every figure, table and verdict that <code>crate_nb</code> made at
     scale <b>{{ scale }}</b> from the records of trained models. A claim's verdict follows from its
-    interval. Where the paper prints a number, it stands beside ours. Beside this page lies
-    <a href="explore.html">Explore</a>: all records in a table, SRR by layer and the update rules,
-    with controls.{% if elsewhere %} Figures and tables on the family and the survey of theory
-    are on <a href="../{{ elsewhere }}/report.html">the page of scale {{ elsewhere }}</a>.
-    {% endif %}</p>
+    interval. Where the paper prints a number, it stands beside ours.
+    {% if explored %} Beside this page lies <a href="explore.html">Explore</a>: all records, SRR by
+    layer and the update rules, with controls.{% endif %}
+    {% if elsewhere %} Figures and tables on the family and the survey of theory are on <a
+    href="../{{ elsewhere }}/report.html">the page of scale {{ elsewhere }}</a>.{% endif %}</p>
 <dl>{% for k, v in facts %}<dt>{{ k }}</dt><dd>{{ v }}</dd>{% endfor %}</dl>
 <nav><a href="#claims">Verdicts</a>
     {% for s in sections %}<a href="#{{ s.id }}">{{ s.short }}</a>{% endfor %}</nav>
@@ -368,7 +368,7 @@ def write_report(
 ) -> Path:  # figures/<scale>/report.html
     """Put every figure, table and verdict of a scale on one page.
 
-    It has a link to the page of `explore.write_explore`, which lies beside it.
+    It has a link to the page of `explore.write_explore`, where that lies beside it.
     """
     folder, records = home() / "figures" / scale, list(Store(scale))
     labels = sorted({r.config.dataset for r in records}) or [dataset_label(scale)]
@@ -381,6 +381,7 @@ def write_report(
         facts=_facts(records),
         claims=_verdict_tables(found),
         sections=_sections(scale, here, there),
+        explored=(folder / "explore.html").exists(),
         elsewhere=COMMITTED if is_linked else "",
         marks=MARKS,
         tally=_tally_by_group(found[labels[0]]),
