@@ -305,12 +305,21 @@ def _draw(ready: Mapping[str, bool], p: PaperParameters, place: Place):
 _LAST = ("claims",)  # reads what all others have recorded
 
 
+def _write_explore(scale: str):
+    "Write the page Explore, or say what it needs."
+    from crate_nb.study.explore import can_draw, write_explore
+
+    if can_draw():
+        write_explore(scale)
+    else:
+        click.echo("no explore.html, which needs: pip install 'crate_nb[docs]'", err=True)
+
+
 def _write_pages(p: PaperParameters):
     "Write the pages that need records and no figures."
-    from crate_nb.study.explore import write_explore
     from crate_nb.study.report import write_reproducibility
 
-    write_explore(p.scale)
+    _write_explore(p.scale)
     write_reproducibility(p.scale, p.dataset)
 
 
@@ -895,12 +904,14 @@ def report_command(scale, dataset):
     """The reproducibility report of a scale.
 
     It is made from records and claims, and has the form of the ML Reproducibility Challenge.
+    Beside it lies the page explore.html, where Altair is installed.
     """
     from crate_nb.study.figures import PaperParameters
     from crate_nb.study.report import write_reproducibility
 
     project_root()
     p = PaperParameters(scale=scale, dataset=dataset)
+    _write_explore(p.scale)
     click.echo(f"report: {os.path.relpath(write_reproducibility(p.scale, p.dataset))}")
 
 # %% ../nbs/cli.ipynb #c1100025
