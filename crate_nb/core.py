@@ -5,11 +5,10 @@
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
 import fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib, statistics
-import signal, subprocess, sys, tempfile, threading, time
+import subprocess, sys, tempfile, threading, time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
-from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -21,14 +20,12 @@ from tqdm import tqdm
 
 if TYPE_CHECKING:  # for annotations alone
     import torch
-    from multiprocessing.context import ForkServerContext, SpawnContext
 
 # %% auto #0
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed',
            'unsealed', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
-           'core_count', 'git_commit', 'is_warm', 'warm_processes', 'child_environment', 'end_with_parent',
-           'progress_bar', 'say_skipped', 'side_by_side', 'product_rate']
+           'core_count', 'git_commit', 'end_with_parent', 'progress_bar', 'say_skipped', 'side_by_side', 'product_rate']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -450,9 +447,7 @@ def _git(*args: str) -> subprocess.CompletedProcess:
 
 @lru_cache  # asked once, because a process keeps the code that it started with
 def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
-    "The commit of the code that is running, as it was at the first call or in its parent."
-    if "CRATE_NB_COMMIT" in os.environ:  # this process is a fork, see `child_environment`
-        return os.environ["CRATE_NB_COMMIT"] or None
+    "The commit of the code that is running, as it was at the first call."
     try:
         head = _git("rev-parse", "--short=12", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
@@ -462,77 +457,7 @@ def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None out
         return None
     return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
 
-# %% ../nbs/core.ipynb #f04c0002
-_WARM = [
-    "crate_nb.study.report",
-    "ipykernel.kernelapp",
-    "matplotlib_inline.backend_inline",
-    "scipy.stats",
-]
-_has_server = False
-_starting = threading.Lock()  # kernels are started by several threads
-
-
-def is_warm() -> bool:
-    "Whether this process has started a server by `warm_processes`."
-    return _has_server
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    "Processes that are started in the block ignore Ctrl-C; only the main thread can see to that."
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
-
-
-def _start_server() -> None:
-    "Start a server that finds modules where this process does, and not in the current folder."
-    global _has_server
-    git_commit()  # of the code that the server will have, too
-    search = dict(PYTHONPATH=os.pathsep.join(filter(None, sys.path)), PYTHONSAFEPATH="1")
-    kept = {name: os.environ.pop(name, None) for name in search}
-    os.environ.update(search)
-    try:
-        with _deaf_to_interrupts():  # the server ignores them only when it has imported all
-            forkserver.ensure_running()
-    finally:
-        for name in search:
-            del os.environ[name]
-        os.environ.update({name: value for name, value in kept.items() if value is not None})
-    _has_server = True
-
-
-def warm_processes() -> ForkServerContext | SpawnContext:  # as `multiprocessing.get_context` gives
-    """The context whose processes are forks of one server, which has imported what most need.
-
-    The first call starts the server. It keeps the environment variables of its start, so each
-    process is handed `child_environment`. Where no server can be started, such as under a
-    temporary folder with a long name, processes are new ones.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_WARM)
-    with _starting:
-        try:
-            if not _has_server:
-                _start_server()
-        except OSError:
-            return multiprocessing.get_context("spawn")
-    return context
-
 # %% ../nbs/core.ipynb #f04c0005
-def child_environment(
-    variables: Mapping[str, str],  # of a process that is to be started
-) -> dict[str, str]:  # the same, and the commit of the code if there is a server
-    "The environment variables of a worker or a kernel; a fork has the code of this process."
-    return {**variables, **({"CRATE_NB_COMMIT": git_commit() or ""} if _has_server else {})}
-
-
 def end_with_parent() -> None:
     "End this process of `multiprocessing` as soon as the process has ended that started it."
     parent = multiprocessing.parent_process()

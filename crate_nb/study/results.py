@@ -307,8 +307,8 @@ class OpenResult:
     ):
         "Show a table with its caption."
         file, numbers = self._file(name), table if data is None else data
-        about = dict(title=title, caption=caption, notebook=self.name, data=data)
-        self._keep(numbers, file, lambda: save_table(table, self.scale, file, **about))
+        about = dict(title=title, caption=caption, notebook=self.name)
+        self._keep(numbers, file, lambda: save_table(table, self.scale, file, **about, data=data))
         display(Markdown(f"**{title}.** {caption}\n\n{markdown_table(table)}"))
 
     def answers(

@@ -11,7 +11,7 @@ __all__ = ['TRAIN', 'STATES', 'find_grid', 'dataset_label', 'place_of', 'plan', 
 # %% ../../nbs/training/sweeps.ipynb #6682ac9e
 import json, logging, math, multiprocessing, os, shutil, signal, subprocess, threading
 import time, traceback, warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
-from ..core import UserError, check_choice, child_environment, core_count, end_with_parent
-from ..core import generator, home, is_warm, parse_json, pick_device, progress_bar
-from ..core import read_file, reading, warm_processes, write_atomic
+from ..core import UserError, check_choice, core_count, end_with_parent
+from ..core import generator, home, parse_json, pick_device, progress_bar
+from ..core import read_file, reading, write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from crate_nb.training.runs import (
@@ -272,13 +272,9 @@ _reports: Any = None  # of a worker: where it reports progress
 _device: str | None = None  # of a worker: what it computes on
 
 
-def _start_worker(
-    reports: Connection, devices: Connection, names: Sequence[str], env: Mapping[str, str]
-):
+def _start_worker(reports: Connection, devices: Connection, names: Sequence[str]):
     "Runs once in each worker process: no keyboard interrupts, and no life after the parent."
     global _reports, _device
-    os.environ.clear()
-    os.environ.update(env)  # the fork server has that of its start
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reports, _device = reports, names[os.read(devices.fileno(), 1)[0]]
@@ -350,14 +346,14 @@ def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
 @contextmanager
 def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]]:
     "Worker processes, one per device, and where they report."
-    processes = warm_processes() if is_warm() else multiprocessing.get_context("spawn")
+    processes = multiprocessing.get_context("spawn")
     names = sorted(set(devices))
     with ExitStack() as pipes:
         reports, reporting, slots, free = map(
             pipes.enter_context, (*processes.Pipe(duplex=False), *processes.Pipe(duplex=False))
         )
         os.write(free.fileno(), bytes(map(names.index, devices)))  # each worker takes one byte
-        given = (reporting, slots, names, child_environment(os.environ))
+        given = (reporting, slots, names)
         pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
         try:
             yield pool, reports
