@@ -17,7 +17,7 @@ from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root
 from ..training.runs import GRIDS, RunConfig, SCALES, Seed, Strict, one_line
 from ..training.records import Record, Store
-from ..training.trials import Trials
+from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
 from ..training.sweeps import TRAIN, dataset_label, place_of, plan, train_all
 from .measures import MEASURE_PUBLISHED
@@ -137,8 +137,8 @@ def _read(value: Any) -> Any:
     if isinstance(value, str) and value in words:
         return words[value]
     if isinstance(value, str) and value[:1] in "[0123456789" and value:
-        return json.loads(value if value[0] == "[" else f"[{','.join(value.split())}]")
-    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+        return tuple(json.loads(value if value[0] == "[" else f"[{','.join(value.split())}]"))
+    return (value,) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class Parameters(Strict):
@@ -211,7 +211,9 @@ class OpenResult:
         self.scale = p.scale or best_scale(about)
         self.recorded = p.recorded if p.recorded is not None else p.scale is None
         label = dataset_label(self.scale, p.dataset)
-        use_recorded = self.recorded and p.dataset is None and about.needs
+        # A notebook that reads images has a parameter `dataset`, and its files carry the label.
+        self._has_dataset = bool(about.needs) or "dataset" in p.model_fields_set
+        use_recorded = self.recorded and p.dataset is None and self._has_dataset
         self.label = label_at(self.scale, label) if use_recorded else label
         self._spec = self.label if use_recorded else p.dataset
         self._device = p.device
@@ -267,9 +269,29 @@ class OpenResult:
         more = f", and {others} with other seeds" if others else ""
         return f"{len(planned & drawn)} of {len(planned)} planned runs are recorded{more}."
 
+    def outcomes(
+        self,
+        trials: Sequence[Trial],  # of its experiment, in this order
+        run: Callable[[Any], tuple],  # a trial -> its numbers and tables, as for `run_trials`
+    ) -> list[Outcome]:  # in the order of `trials`
+        """The outcomes of trials; what is missing is tried, unless `recorded`.
+
+        A `UserError` if none of them is recorded then.
+        """
+        experiment = str(self.about.trials)
+        if not self.recorded:
+            return run_trials(experiment, self.scale, trials, run)
+        kept = Trials(experiment, self.scale)
+        if found := [outcome for trial in trials if (outcome := kept.get(trial))]:
+            return found
+        raise UserError(
+            f"no such trial of {experiment} is recorded at scale {self.scale}; "
+            f"crate-nb reproduce --scale {self.scale} --only {self.name} runs them"
+        )
+
     def _file(self, name: str) -> str:
         "The name of a file: with the label of the data set, unless it is the scale's own."
-        return stem(name, self.scale, self.label) if self.about.needs else name
+        return stem(name, self.scale, self.label) if self._has_dataset else name
 
     def _keep(self, numbers: pd.DataFrame, name: str, save: Callable[[], Any]):
         "Save what is shown, or compare its numbers with those that are saved."
@@ -291,11 +313,25 @@ class OpenResult:
     ):
         "Show a figure with its caption."
         file, png = self._file(name), as_png(fig)
-        width = round(int.from_bytes(png[16:20], "big") / 1.44)  # 100 dots an inch on the page
         about = dict(title=title, caption=caption, notebook=self.name)
         self._keep(data, file, lambda: save_figure(fig, self.scale, file, data, **about))
         plt.close(fig)
-        display(Image(png, width=width), Markdown(f"**{title}.** {caption}"))
+        self._show(png, f"**{title}.** {caption}")
+
+    def kept(
+        self,
+        name: str,  # of the files of a figure, without ending
+    ):
+        "Show a figure as it is saved, where the images or the weights that it shows are not here."
+        path = home() / "figures" / self.scale / f"{self._file(name)}.json"
+        if not path.is_file():
+            return print(f"{path.stem} is not saved, and what it shows is not on this machine")
+        about, png = read_saved(path), path.with_suffix(".png").read_bytes()
+        self._show(png, f"**{about.title}.** {about.caption}")
+
+    def _show(self, png: bytes, words: str):
+        width = round(int.from_bytes(png[16:20], "big") / 1.44)  # 100 dots an inch on the page
+        display(Image(png, width=width), Markdown(words))
 
     def table(
         self,
