@@ -70,7 +70,7 @@ SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { rm -rf .venv; echo 'no virtual environment could be made; on Debian: apt-get install python3-venv' >&2; exit 1; }
 	@echo 'installing crate_nb and what it needs, PyTorch above all: one to five minutes'
 	@set -o pipefail; $(PIP) . $(SHOW)
-	@$(BIN)/python -c 'import crate_nb.cli, crate_nb.study.notebooks, crate_nb.study.report, crate_nb.training.loop'
+	@$(BIN)/python -c 'import crate_nb.cli, crate_nb.study.reproduce'
 	@touch $@
 
 .venv/dev: .venv/run

@@ -3,7 +3,7 @@
 Links, which in the notebook start from nbs/, start from the root of the repository.
 """
 
-import os, re
+import os, re, sys
 from pathlib import Path
 import nbformat
 from nbconvert import MarkdownExporter
@@ -32,3 +32,5 @@ def from_root(link: re.Match) -> str:
 if __name__ == "__main__":
     text = RELATIVE_LINK.sub(from_root, as_markdown(INDEX))
     print(f"{HEAD}\n\n{text.strip()}")
+    if found := re.search(r"<!-- being revised: (.*?) -->", text):
+        print(f"sentences that no longer fit their answers: {found[1]}", file=sys.stderr)

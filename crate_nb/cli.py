@@ -280,7 +280,8 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     project_root()  # a missing clone ends the command before any work
     results = chosen(only or (() if recorded else ("paper",)))
     if not only:
-        results = [r for r in results if r.scale in (None, scale) or scale == "smoke"]
+        fixed = {r.scale for r in results} - {None}  # a scale that is about few results alone
+        results = [r for r in results if r.scale == scale or r.scale is None and scale not in fixed]
     _, place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
     order = Order(results, scale, place, dataset, tuple(seeds) or None, recorded, force)
     if dry:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from ..core import UserError, core_count, home, progress_bar, write_atomic
-from ..training.runs import RunConfig
+from ..training.runs import GRIDS, RunConfig
 from ..training.records import Store
 from ..training.trials import Trials
 from ..training.engine import Place
@@ -56,7 +56,8 @@ def plan_runs(
     order: Order,  # what is reproduced
 ) -> list[Part]:  # what buys most is first
     "All runs that some results need, recorded or not."
-    needs = list(dict.fromkeys(e for result in order.results for e in result.needs))
+    needs = dict.fromkeys(e for result in order.results for e in result.needs)
+    needs = [e for e in needs if e not in GRIDS or order.scale in GRIDS[e]]
     parts = queue(needs, order.scale, order.dataset, order.seeds)
     return [Part(runs, MEASURE_PUBLISHED if measured else TRAIN) for runs, measured in parts]
 
@@ -153,9 +154,13 @@ def _why_not(order: Order, result: Result) -> str:
     "Why a result can't be drawn now; empty if it can be tried."
     if result.scale not in (None, order.scale) and order.scale != "smoke":
         return f"it is drawn at scale {result.scale}"
+    if any(e in GRIDS and order.scale not in GRIDS[e] for e in result.needs):
+        return f"scale {order.scale} has no grid of it"
     runs = [c for part in plan_runs(replace(order, results=[result])) for c in part.configs]
     if result.needs and not any(c in Store(order.scale) for c in runs):
         return "no run of it is recorded"
+    if order.recorded and not result.needs and not result.trials and order.scale != "small":
+        return "it reads no record; scale small has it"
     tried = result.trials is None or any(Trials(result.trials, order.scale).folder.glob("*.json"))
     if order.recorded and not tried and not result.needs:
         return "no trial of it is recorded"
