@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
-WINGS = ("core", "objective/*", "models/*", "training/*", "study/*", "cli")
+WINGS = ("core", "objective/*", "models/*", "training/*", "study/*", "cli", "api")
 RESULTS = ("paper", "family", "theory")
 
 # Run before the first cell, to note which records and trials the notebook's process reads.

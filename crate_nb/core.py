@@ -23,9 +23,10 @@ if TYPE_CHECKING:  # for annotations alone
 
 # %% auto #0
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
-           'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest', 'sealed',
-           'unsealed', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision', 'device_name',
-           'core_count', 'git_commit', 'end_with_parent', 'progress_bar', 'say_skipped', 'side_by_side', 'product_rate']
+           'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest',
+           'with_digest', 'without_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send',
+           'full_precision', 'device_name', 'core_count', 'git_commit', 'end_with_parent', 'progress_bar',
+           'say_skipped', 'side_by_side', 'product_rate']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -315,15 +316,15 @@ def told_digest(
     return hashlib.sha256(_plain_json(told).encode()).hexdigest()[:16]
 
 
-def sealed(
+def with_digest(
     told: Mapping[str, Any],  # with a table `provenance`
 ) -> dict[str, Any]:  # the same with a `digest` in the table
-    "What a file says, together with the digest by which `unsealed` notices damage."
+    "What a file says, together with the digest by which `without_digest` notices damage."
     return {**told, "provenance": {**told["provenance"], "digest": told_digest(told)}}
 
 
-def unsealed(
-    told: dict[str, Any],  # as `sealed` gave it, or of an older file without a digest
+def without_digest(
+    told: dict[str, Any],  # as `with_digest` gave it, or of an older file without a digest
 ) -> dict[str, Any]:  # without the digest
     "What a file says; a `ValueError` if it is not what was written."
     provenance = told.get("provenance")

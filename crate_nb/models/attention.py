@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt, numpy as np, scipy.linalg, torch, torch.nn.func
 from matplotlib.colors import to_rgb
 from torch import Tensor, nn
 from ..core import UserError, check_kind
-from .compress import Half
+from .compress import Sublayer
 from .family import Architecture, Classifier, LayeredModel, VARIANTS
 from .tost import FourierPositions
 from .masked import sincos_positions
@@ -80,7 +80,7 @@ def _reading(model: Classifier, x: Tensor) -> Classifier:
     return at_size(model, x.shape[2]).eval()
 
 
-def _layer_reads(model: Classifier, x: Tensor, layer: int | None) -> tuple[Half, Tensor]:
+def _layer_reads(model: Classifier, x: Tensor, layer: int | None) -> tuple[Sublayer, Tensor]:
     "The half of a layer that mixes tokens, and the normalised tokens (B, N, d) that it reads."
     check_kind(model, LayeredModel, "give a model of this package, such as from_pretrained(folder)")
     check_kind(x, Tensor, "data.normalise makes images of uint8 what a model reads")

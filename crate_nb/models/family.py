@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from ..core import UserError, check_choice, reading, resolve
-from .compress import COMPRESS, Half, Output
+from .compress import COMPRESS, Sublayer, Output
 from .sparsify import SPARSIFY
 from .checkpoints import FORMATS, Format, build_fitting, from_official
 from .checkpoints import numbers_of, recognise, unwrap
@@ -194,7 +194,7 @@ class Layer(nn.Module):
         return self.finish(self.halfway(z, tokens))
 
 
-def _halves(variant: Variant, **sizes) -> tuple[Half, Half]:
+def _halves(variant: Variant, **sizes) -> tuple[Sublayer, Sublayer]:
     "The two halves of a layer, with fresh weights."
     compress = COMPRESS[check_choice("compress", variant.compress, COMPRESS)]
     sparsify = SPARSIFY[check_choice("sparsify", variant.sparsify, SPARSIFY)]

@@ -11,7 +11,7 @@ from functools import partial
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import full_precision
-from .compress import Half
+from .compress import Sublayer
 
 # %% ../../nbs/models/sparsify.ipynb #5d52e5be
 def fold_dictionary(
@@ -43,7 +43,7 @@ def ista(
     return F.linear(z, fold.mT, fold.new_full((len(D),), -eta * lam)).relu_()
 
 # %% ../../nbs/models/sparsify.ipynb #7f8228b1
-class ISTA(Half):
+class ISTA(Sublayer):
     "One ISTA step with a square dictionary D on each token; no skip connection around it."
 
     def __init__(
@@ -97,7 +97,7 @@ def ista_codes(
     return codes
 
 # %% ../../nbs/models/sparsify.ipynb #6a0c0005
-class OvercompleteISTA(Half):
+class OvercompleteISTA(Sublayer):
     "Two ISTA steps with an overcomplete dictionary D; a second dictionary D1, or D, decodes."
 
     D1: Tensor | None  # None: D decodes, too
@@ -155,7 +155,7 @@ class OvercompleteISTA(Half):
         return v @ towards.square() @ self.decoder.double().mT.square()
 
 # %% ../../nbs/models/sparsify.ipynb #6a0c0008
-class MLP(Half):
+class MLP(Sublayer):
     "A perceptron with 4 d hidden units and the exact GELU on each token."
 
     def __init__(
@@ -194,7 +194,7 @@ class MLP(Half):
 
 # %% ../../nbs/models/sparsify.ipynb #356efa3f
 # name -> what builds the half from sizes; a new second half is a new row
-SPARSIFY: dict[str, Callable[..., Half]] = {
+SPARSIFY: dict[str, Callable[..., Sublayer]] = {
     "ista": ISTA,
     "overcomplete-ista": OvercompleteISTA,
     "overcomplete-tied": partial(OvercompleteISTA, tied=True),

@@ -18,7 +18,7 @@ import pandas as pd, torch
 from ..core import UserError, generator, home, write_atomic
 from ..objective.pitfalls import RULE_NAMES, toy_starts, toy_trajectory
 from ..models.family import VARIANTS
-from ..training.runs import SCALES, TRAINED_ANEW, varied_fields
+from ..training.runs import SCALES, QUICK_SCALES, varied_fields
 from ..training.records import Record, Store, training_name
 
 # %% ../../nbs/study/explore.ipynb #27e00006
@@ -37,7 +37,7 @@ def shown_scales(
     scale: str,  # a row of `runs.SCALES`
 ) -> list[str]:  # `scale` first
     "The scales whose records the page of a scale shows."
-    others = [s for s in SCALES if s not in (scale, *TRAINED_ANEW)]
+    others = [s for s in SCALES if s not in (scale, *QUICK_SCALES)]
     return [scale, *(s for s in others if Store(s).rows())]
 
 # %% ../../nbs/study/explore.ipynb #27e00011

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 from .. import __version__
 from ..core import home, project_root, write_atomic
-from ..training.runs import TRAINED_ANEW
+from ..training.runs import QUICK_SCALES
 from ..training.records import Record, Store
 from ..training.sweeps import duration
 from .results import ANSWERS, GROUPS, nearest_answers, read_results, saved_answers
@@ -129,7 +129,7 @@ def _answers(scale: str) -> pd.DataFrame:
     """
     here = saved_answers()
     here = here[here.scale.isin([scale, "untrained"])]
-    if scale in TRAINED_ANEW:
+    if scale in QUICK_SCALES:
         here = nearest_answers(saved_answers(project_root() / "figures"))
     where = [f" (scale {s})" if s != scale else "" for s in here.scale]
     return here.assign(where=where)

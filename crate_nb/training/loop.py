@@ -112,7 +112,7 @@ def architecture_of(
     if added:  # of a class of one's own; it would change the id of the run, and nothing else
         raise UserError(
             f"no model takes the field {min(added)!r} of {type(config).__name__}; give it to a "
-            "half instead, as in: COMPRESS['mine'] = partial(Half, option=2)"
+            "half instead, as in: COMPRESS['mine'] = partial(Sublayer, option=2)"
         )
     sizes = {name: getattr(config, name) for name in _MODEL}
     return Architecture(channels=channels, num_classes=classes, **sizes)

@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
 import numpy as np, pandas as pd, pydantic
-from ..core import UserError, check_kind, home, parse_json, read_file, reading, sealed
-from ..core import unsealed, write_atomic
+from ..core import UserError, check_kind, home, parse_json, read_file, reading, with_digest
+from ..core import without_digest, write_atomic
 from ..models.family import VARIANTS
 from .runs import RunConfig, one_line
 
@@ -263,8 +263,8 @@ def read_record(
     _check_place(record, path)
     _check_shares(record, path)
     with reading(f"record {path} is damaged", f"it was edited, or a disk failed; {_AGAIN}"):
-        unsealed(raw)
-    record.provenance.pop("digest", None)  # of the file; see `core.sealed`
+        without_digest(raw)
+    record.provenance.pop("digest", None)  # of the file; see `core.with_digest`
     _check_whole(record, path)
     if record.schema_version == SCHEMA:
         return record
@@ -558,7 +558,7 @@ class Store(Locks):
         record: Record,  # replaces what is stored under its id
     ) -> Record:  # `record` itself
         "Write a record: complete, or not at all; a `UserError` if it can't be written."
-        told = sealed(record.model_dump(mode="json"))
+        told = with_digest(record.model_dump(mode="json"))
         text = json.dumps(told, separators=(",", ":"), allow_nan=False)
         write_atomic(self.path(record.id), text + "\n")
         return record

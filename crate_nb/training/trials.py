@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd, pydantic, torch
 from .. import __version__
 from ..core import UserError, device_name, git_commit, home, parse_json, progress_bar
-from ..core import read_file, reading, sealed, unsealed, write_atomic
+from ..core import read_file, reading, with_digest, without_digest, write_atomic
 from .runs import Identified, Seed, one_line
 
 # %% ../../nbs/training/trials.ipynb #0f920006
@@ -59,7 +59,7 @@ def read_outcome(
     again = "delete it, and the experiment tries it again"
     content = read_file(path, "outcome")
     with reading(f"outcome {path} is damaged", again):
-        told = unsealed(parse_json(content))
+        told = without_digest(parse_json(content))
     try:
         outcome = Outcome.model_validate(told)
     except pydantic.ValidationError as e:
@@ -110,7 +110,7 @@ class Trials:
         outcome: Outcome,  # replaces what is stored under its id
     ) -> Outcome:  # `outcome` itself
         "Write an outcome: complete, or not at all; a `UserError` if it can't be written."
-        text = json.dumps(sealed(outcome.model_dump(mode="json")), allow_nan=False)
+        text = json.dumps(with_digest(outcome.model_dump(mode="json")), allow_nan=False)
         write_atomic(self.path(outcome.id), text + "\n")
         return outcome
 
