@@ -373,7 +373,8 @@ def train_command(scale, settings, dataset, device, threads, init, force):
     "One run of a scale's configuration, with some fields changed."
     from crate_nb.training.runs import scale_config
     from crate_nb.training.records import Store
-    from crate_nb.training.loop import start_from, train
+    from crate_nb.training.step import start_from
+    from crate_nb.training.loop import train
     from crate_nb.training.sweeps import place_of
 
     label, place = place_of(scale, dataset, device, threads=threads, init=init)
@@ -811,7 +812,7 @@ def sweep_command(
     same with other model types), or a .toml file with [base] and [axes]. What is there already is
     not computed again.
     """
-    from crate_nb.training.loop import start_from
+    from crate_nb.training.step import start_from
     from crate_nb.training.runs import rules_here
     from crate_nb.training.sweeps import SlurmOptions, TRAIN, describe, place_of, submit_slurm
     from crate_nb.training.sweeps import sweep_configs, sweep_local, sweep_status, wait_for
