@@ -31,12 +31,10 @@ check: .venv/dev ## the notebooks that make test leaves out: paper and theory at
 soak: .venv/dev ## faults by the thousand, about an hour; counts go to data/soak
 	CRATE_NB_SOAK=full $(BIN)/python .ci/test.py tests/soak tests/damaged_files
 
-docs: .venv/docs ## the book, from notebooks and records, nothing executed; open _docs/index.html
-	rm -rf _docs
-	$(BIN)/python docs/stage.py
-	$(BIN)/sphinx-build -W --keep-going -q -c docs -d build/doctrees build/docs _docs
+docs: .venv/docs ## the book, from the notebooks as they are, nothing executed; open _docs/index.html
+	rm -rf _docs build/doctrees
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -j 2 -W --keep-going -q -c docs -d build/doctrees nbs _docs
 	rm -rf jupyter_execute
-	rm -f _docs/_static/mathjax/*svg*.js _docs/_static/mathjax/mml-*.js _docs/_static/mathjax/*-full*.js # pages load another bundle
 	$(BIN)/python docs/check.py _docs
 
 readme: .venv/dev ## README.md from nbs/index.ipynb

@@ -1,10 +1,7 @@
-"""Check a built site without a network.
+"""Check a built site without a network: usage, python docs/check.py _docs
 
-Every link and anchor within the site leads somewhere, nothing is fetched from another host, no
-directive of nbdev and no dollar of a formula is visible, and the site is not too large.
-
-usage: python docs/check.py _docs
-"""
+Links and anchors within the site lead somewhere, nothing is fetched from another host, no
+directive of nbdev and no dollar of a formula is visible, and the site is not too large."""
 
 import re, sys
 from collections.abc import Iterator
@@ -36,14 +33,9 @@ class Page(HTMLParser):
         if tag == "link" and a.get("href") and a.get("rel") not in NOT_FETCHED:
             self.fetched.append(a["href"])
 
-    def visible(self) -> str:
-        "Its text, code included."
-        return re.sub(r"<[^>]+>", "", self.text)
-
-    def prose(self) -> str:
-        "Its text without code."
-        without_code = re.sub(r"(?s)<(pre|code|script|style)\b.*?</\1>", "", self.text)
-        return re.sub(r"<[^>]+>", "", without_code)
+    def shown(self, without: str = "script|style") -> str:
+        "Its text without some elements."
+        return re.sub(rf"(?s)<({without})\b.*?</\1>|<[^>]+>", "", self.text)
 
 
 def link_problem(url: str, path: Path, pages: dict[Path, Page]) -> str:
@@ -63,21 +55,11 @@ def link_problem(url: str, path: Path, pages: dict[Path, Page]) -> str:
 def page_problems(path: Path, pages: dict[Path, Page]) -> Iterator[str]:
     "What is wrong with the page at `path`."
     page = pages[path]
-    for url in page.links + page.fetched:
-        if problem := link_problem(url, path, pages):
-            yield problem
-    if m := re.search(r"(?m)^\s*#\| ?\w+.*", page.visible()):
+    yield from filter(None, (link_problem(url, path, pages) for url in page.links + page.fetched))
+    if m := re.search(r"(?m)^\s*#\| ?\w+.*", page.shown()):
         yield f" shows a directive of nbdev: {m[0].strip()}"
-    if m := re.search(r".{0,40}\$.{0,40}", page.prose()):
+    if m := re.search(r".{0,40}\$.{0,40}", page.shown("pre|code|script|style")):
         yield f" shows a dollar, so a formula is not read as one: {m[0].strip()}"
-
-
-def style_problems(site: Path) -> Iterator[str]:
-    "What style sheets fetch from other hosts."
-    fetching = r"""(?:url\(|@import )["']?((?:https?:)?//[^"')]+)"""
-    for style in site.rglob("*.css"):
-        for url in re.findall(fetching, style.read_text()):
-            yield f"{style.relative_to(site)} fetches {url}"
 
 
 def problems(site: Path) -> list[str]:
@@ -85,16 +67,14 @@ def problems(site: Path) -> list[str]:
     pages = {p.resolve(): Page(p.read_text()) for p in site.rglob("*.html")}
     names = {path: path.relative_to(site.resolve()) for path in pages}
     found = [f"{names[path]}{p}" for path in pages for p in page_problems(path, pages)]
-    found += style_problems(site)
+    fetching = r"""(?:url\(|@import )["']?((?:https?:)?//[^"')]+)"""
+    for style in site.rglob("*.css"):
+        found += [f"{style.name} fetches {url}" for url in re.findall(fetching, style.read_text())]
     size = sum(p.stat().st_size for p in site.rglob("*") if p.is_file())
-    if size > LIMIT:
-        found.append(f"the site has {size / 1e6:.0f} MB, more than {LIMIT / 1e6:.0f}")
-    links = sum(len(page.links) for page in pages.values())
-    print(f"{len(pages)} pages, {links} links, {size / 1e6:.1f} MB")
+    found += [f"the site has {size / 1e6:.0f} MB, which is too much"] if size > LIMIT else []
+    print(f"{len(pages)} pages, {size / 1e6:.1f} MB")
     return found
 
 
 if __name__ == "__main__":
-    if found := problems(Path(sys.argv[1])):
-        print("\n".join(found))
-        sys.exit(f"{len(found)} problems")
+    sys.exit("\n".join(problems(Path(sys.argv[1]))) or None)

@@ -41,7 +41,7 @@ class Order:
 class Part:
     "Runs that are trained together."
 
-    configs: list[RunConfig]
+    configs: list[RunConfig]  # in the order of their training
     work: Work  # what is done with each
 
     def missing(

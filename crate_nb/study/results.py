@@ -165,7 +165,7 @@ class Parameters(Strict):
 
 # %% ../../nbs/study/results.ipynb #9965051c
 ANSWERS = "Answers"  # the title of a table of answers
-HOW_TO_READ = (
+HOW_TO_READ = (  # a table of answers
     "Sign: whether the effect goes in the claimed direction. Size: against the printed number. "
     "Measured: the check that decides, with its 95 % interval over n seeds."
 )
