@@ -274,16 +274,17 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     _check_options(recorded, force, budget, dry)
     deadline = _deadline(budget)
     from crate_nb.training.sweeps import place_of
-    from crate_nb.study.results import chosen
+    from crate_nb.study.results import Parameters, chosen
     from crate_nb.study.reproduce import Order, reproduce
 
     project_root()  # a missing clone ends the command before any work
+    p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only or (() if recorded else ("paper",)))
     if not only:
         fixed = {r.scale for r in results} - {None}  # a scale that is about few results alone
         results = [r for r in results if r.scale == scale or r.scale is None and scale not in fixed]
     _, place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
-    order = Order(results, scale, place, dataset, tuple(seeds) or None, recorded, force)
+    order = Order(results, scale, place, dataset, p.seeds, recorded, force)
     if dry:
         return click.echo(dry_run(order))
     _writable(home() / "figures" / scale)

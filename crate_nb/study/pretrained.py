@@ -256,7 +256,7 @@ crate-nb predict FOLDER IMAGES
 ```
 
 ```python
-from crate_nb.study.pretrained import from_pretrained, predict
+from crate_nb import from_pretrained, predict
 
 model = from_pretrained("FOLDER")  # this folder; the logits are model(x)
 predict(model, "IMAGES", top=3)  # files or folders
