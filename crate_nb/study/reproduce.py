@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from ..core import UserError, core_count, home, progress_bar, write_atomic
 from ..training.runs import GRIDS, RunConfig
 from ..training.records import Store
@@ -150,14 +151,19 @@ def _saving() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _why_not(order: Order, result: Result) -> str:
+def _runs_of(order: Order, result: Result) -> tuple[int, int]:
+    "How many runs a result needs, and how many of them are not done."
+    parts, store = plan_runs(replace(order, results=[result])), Store(order.scale)
+    return sum(len(p.configs) for p in parts), sum(len(p.missing(store)) for p in parts)
+
+
+def _why_not(order: Order, result: Result, runs: int, missing: int) -> str:
     "Why a result can't be drawn now; empty if it can be tried."
     if result.scale not in (None, order.scale) and order.scale != "smoke":
         return f"it is drawn at scale {result.scale}"
     if any(e in GRIDS and order.scale not in GRIDS[e] for e in result.needs):
         return f"scale {order.scale} has no grid of it"
-    runs = [c for part in plan_runs(replace(order, results=[result])) for c in part.configs]
-    if result.needs and not any(c in Store(order.scale) for c in runs):
+    if 0 < runs == missing:
         return "no run of it is recorded"
     if order.recorded and not result.needs and not result.trials and order.scale != "small":
         return "it reads no record; scale small has it"
@@ -169,10 +175,11 @@ def _why_not(order: Order, result: Result) -> str:
 
 def _draw(order: Order, result: Result) -> str:
     "Run the notebook of a result; why it could not be drawn, or empty."
-    if why := _why_not(order, result):
+    runs, missing = _runs_of(order, result)
+    if why := _why_not(order, result, runs, missing):
         return why
-    given = dict(scale=order.scale, dataset=order.dataset, seeds=order.seeds, recorded=True)
-    given["device"] = order.place.device
+    given: dict[str, Any] = dict(scale=order.scale, dataset=order.dataset, seeds=order.seeds)
+    given |= dict(device=order.place.device, recorded=order.recorded or missing > 0)
     try:
         run_notebook(result.notebook, given, home() / "figures" / order.scale / "notebooks")
     except UserError as e:

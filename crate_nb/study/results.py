@@ -410,7 +410,9 @@ def saved_answers(
         for scale in (*NEAREST, "untrained", "smoke")
         for path in sorted((figures / scale).glob("*_answers*.csv"))
     ]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["id", "scale"])
+    if not frames:
+        return pd.DataFrame(columns=["id", "scale", "result", "sign", "size", "n"])
+    return pd.concat(frames, ignore_index=True)
 
 
 def nearest_answers(
