@@ -283,6 +283,8 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     if not only:
         fixed = {r.scale for r in results} - {None}  # a scale that is about few results alone
         results = [r for r in results if r.scale == scale or r.scale is None and scale not in fixed]
+    if not only and not recorded:  # experiments of their own take long; --only draws them
+        results = [r for r in results if r.trials is None]
     _, place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
     order = Order(results, scale, place, dataset, p.seeds, recorded, force)
     if dry:
