@@ -105,10 +105,8 @@ def refresh(path: Path) -> Path:
         if c.cell_type == "code":
             c.outputs = joined([o for o in c.outputs if o.get("name") != "stderr"])
         c.metadata.pop("execution", None)
-    if path.parent.name in RESULTS:
-        nbformat.write(nb, path)
-        return path
-    nb.metadata["stamp"] = stamp_of(path, read["runs"], read["trials"])
+    if path.parent.name not in RESULTS:
+        nb.metadata["stamp"] = stamp_of(path, read["runs"], read["trials"])
     nbformat.write(nb, path)
     return path
 

@@ -3,7 +3,7 @@
 The output ends with the counts: `N passed, M failed`.
 
 usage: python .ci/test.py [--changed | --slow | name ...]
-A name is a part of a notebook's path, such as objective/rates or checks; without names, all run.
+A name is a part of a notebook's path, such as objective/rates or tests; without names, all run.
 --slow: the notebooks whose cells have the directive `slow`, which nbdev_test leaves out.
 --changed: the notebooks that differ from the last commit (if none does, those of that commit), and
 the notebooks of the library that import a module of theirs. Guides and checks take minutes.
