@@ -189,13 +189,10 @@ def _say_drawn(order: Order, not_drawn: Mapping[str, str]):
         click.echo(f"{name}: {told}")
 
 
-def _say_left(order: Order):
-    "Say which runs are not done, if any, and which is the next."
-    from crate_nb.training.records import Store, training_name
-    from crate_nb.study.reproduce import plan_runs
+def _say_left(order: Order, left: Sequence[RunConfig]):
+    "Say how many runs are not done, if any, and which is the next."
+    from crate_nb.training.records import training_name
 
-    store = Store(order.scale)
-    left = [c for part in plan_runs(order) for c in part.missing(store)]
     if left:
         first = f"{left[0].variant} ({training_name(left[0])}, seed {left[0].seed})"
         how = "without --recorded, they are trained"
@@ -274,26 +271,21 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     _check_options(recorded, force, budget, dry)
     deadline = _deadline(budget)
     from crate_nb.training.sweeps import place_of
-    from crate_nb.study.results import Parameters, chosen
+    from crate_nb.study.results import Parameters, chosen, default_results
     from crate_nb.study.reproduce import Order, reproduce
 
     project_root()  # a missing clone ends the command before any work
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
-    results = chosen(only or (() if recorded else ("paper",)))
-    if not only:
-        fixed = {r.scale for r in results} - {None}  # a scale that is about few results alone
-        results = [r for r in results if r.scale == scale or r.scale is None and scale not in fixed]
-    if not only and not recorded:  # experiments of their own take long; --only draws them
-        results = [r for r in results if r.trials is None]
+    results = chosen(only) if only else default_results(scale, recorded)
     _, place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
     order = Order(results, scale, place, dataset, p.seeds, recorded, force)
     if dry:
         return click.echo(dry_run(order))
     _writable(home() / "figures" / scale)
     _writable(home() / "data" / "runs" / scale)
-    report, not_drawn = reproduce(order)
+    report, not_drawn, left = reproduce(order)
     _say_drawn(order, not_drawn)
-    _say_left(order)
+    _say_left(order, left)
     click.echo(f"\nreport: {os.path.relpath(report)}")
     late = place.is_late
     if not_drawn and not recorded and not late:

@@ -108,13 +108,10 @@ class Evidence:
 
     def on(
         self,
-        scale: str | None = None,  # another scale; None: the same
-        dataset: str | None = None,  # another data set; None: the same, or one that the scale has
+        dataset: str,  # another data set
     ) -> "Evidence":
-        "The evidence of another scale or data set, with the same seeds."
-        if scale and not dataset:
-            dataset = label_at(scale, self.dataset)
-        return Evidence(scale or self.scale, dataset or self.dataset, self.seeds)
+        "The evidence of another data set, at the same scale and with the same seeds."
+        return Evidence(self.scale, dataset, self.seeds)
 
     def records(
         self,
@@ -123,13 +120,6 @@ class Evidence:
         "The records of an experiment's runs."
         wanted = set(plan(experiment, self.scale, self.dataset, [0]))
         return [r for config, r in self._runs if config in wanted]
-
-    def by_seed(
-        self,
-        experiment: str,  # a row of `runs.EXPERIMENTS`
-    ) -> pd.DataFrame:  # as `accuracy_table` makes it
-        "Test accuracy (%) of an experiment's runs."
-        return accuracy_table(self.records(experiment))
 
     def study(
         self,
@@ -285,7 +275,7 @@ def of_accuracies(
     "A statistic from checks on the accuracies of an experiment."
 
     def statistic(evidence: Evidence, eps: float):
-        there = evidence.on(dataset=dataset) if dataset else evidence
+        there = evidence.on(dataset) if dataset else evidence
         cells = {cell for check in checks for cell in check.keywords["weights"]}
         read = [
             r

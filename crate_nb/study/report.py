@@ -22,10 +22,9 @@ from .results import saved_results
 # %% ../../nbs/study/report.ipynb #73188b25
 def spent(
     records: Iterable[Record],  # of runs, each counted for itself
-    at_once: int = 1,  # how many of them ran at the same time
 ) -> str:  # such as 10 min
     "How long it took to train and measure some runs."
-    return duration(sum(record.seconds for record in records) / at_once)
+    return duration(sum(record.seconds for record in records))
 
 # %% ../../nbs/study/report.ipynb #5cf6b9b4
 _STYLE = """
