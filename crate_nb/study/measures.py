@@ -10,9 +10,9 @@ __all__ = ['MEASURES', 'PUBLISHED', 'MEASURE', 'MEASURE_PUBLISHED', 'MEASURE_TOL
            'measure', 'train_and_measure', 'compare_measures']
 
 # %% ../../nbs/study/measures.ipynb #4c810397
-import math, time
+import math, time, warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -24,7 +24,8 @@ from torch import Tensor, nn
 from ..core import UserError, check_choice, check_kind, generator, git_commit, pick_device
 from ..objective.rates import RateUndefined
 from ..models.family import Classifier, VARIANTS, model_paths
-from ..objective.srr import SPARSITY, TERMS, layerwise_srr, srr_terms
+from ..objective.srr import SPARSITY, srr_terms
+from ..models.probe import SrrWarning, TERMS, layerwise_srr
 from ..training.data import normalise
 from ..training.augment import resize
 from ..training.runs import Eps, Positive, RunConfig, Seed, Strict, Weight
@@ -401,10 +402,9 @@ class _Batches(Sequence):
 # %% ../../nbs/study/measures.ipynb #14ea0016
 def _layerwise(model: Any, batches: Sequence, c: MeasureSettings) -> pd.DataFrame:
     "`layerwise_srr`; all of its terms are NaN if tokens are not finite or too large."
-    try:
-        return layerwise_srr(model, batches, c.eps, c.lam)
-    except RateUndefined:
-        pass
+    with warnings.catch_warnings(), suppress(RateUndefined):
+        warnings.simplefilter("ignore", SrrWarning)  # NaN where SRR is not defined
+        return layerwise_srr(model, batches, c.eps, c.lam, rank=False)
     layers = range(1, len(model.layers) + 1)
     rows = pd.MultiIndex.from_product([c.eps, layers], names=["eps", "layer"])
     return pd.DataFrame(math.nan, rows, TERMS).reset_index()

@@ -8,7 +8,7 @@ __all__ = ['LEVEL_IMAGES', 'LOOKS', 'Progress', 'is_finished', 'save_checkpoint'
            'check_same_images', 'graphs_note', 'tidy', 'train', 'trained_model']
 
 # %% ../../nbs/training/loop.ipynb #e2759a2f
-import gc, hashlib, json, math, time
+import gc, hashlib, json, math, time, warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -29,7 +29,8 @@ from ..models.family import Architecture, LayeredModel, VARIANTS
 from ..models.family import count_parameters
 from ..models.weights import check_start, pack_weights, read_weights
 from ..models.weights import weights_digest
-from ..objective.srr import layerwise_srr, pick_layer
+from ..objective.srr import pick_layer
+from ..models.probe import SrrWarning, TERMS, layerwise_srr
 from .data import ImageData, normalise
 from .augment import resize
 from .runs import RunConfig, rule_digests
@@ -328,7 +329,10 @@ def probe(
     "Layer-wise SRR of a run at one epoch, and how far each layer's U is from orthonormal."
     shown = x[: config.probe_size].split(100)
     batches = (normalise(resize(b, config.image_size)) for b in shown)
-    frame = layerwise_srr(model, batches, config.probe_eps)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SrrWarning)  # records keep NaN where SRR is not defined
+        frame = layerwise_srr(model, batches, config.probe_eps, rank=False)
+    frame = frame[["eps", "layer", *TERMS, *(f"{term}_std" for term in TERMS), "samples"]]
     layers: Any = model.layers
     off = {l: _deviation(layer.u) for l, layer in enumerate(layers, 1)}
     return frame.assign(epoch=epoch, u_deviation=frame.layer.map(off))
