@@ -871,12 +871,12 @@ def measure_command(id, scale, dataset, device, init, settings):
 
     They are computed from the weights of its model, and stored in the record.
     """
-    from crate_nb.study.measures import MeasureSettings, measure
+    from crate_nb.study.measures import MeasureSettings, measure_record
     from crate_nb.training.sweeps import place_of
 
     _, place = place_of(scale, dataset, device, init=init)
     settings = MeasureSettings(**dict(map(_setting, settings)))
-    record = measure(_record(id, scale), place, settings)
+    record = measure_record(_record(id, scale), place, settings)
     click.echo(_measure_table(record.measures["values"]))
     click.echo(_measure_note(record.measures, stored=settings == MeasureSettings()))
 

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ADAPTERS', 'SUBSPACES', 'Subspaces', 'TERMS', 'effective_rank', 'hooked', 'find_modules', 'head_subspaces',
-           'call_model', 'run_layers', 'Adapter', 'adapter_of', 'unwrapped', 'tensor_of', 'subspaces_of', 'SrrWarning',
-           'layerwise_srr', 'draw_layers', 'published_rates']
+           'call_model', 'run_layers', 'Adapter', 'adapter_of', 'unwrapped', 'tensor_of', 'subspaces_of', 'evaluating',
+           'SrrWarning', 'layerwise_srr', 'draw_layers', 'published_rates']
 
 # %% ../../nbs/models/probe.ipynb #9b0a0003
 import re, warnings
@@ -453,7 +453,9 @@ def _size_of(batch: object) -> int | None:
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
+def evaluating(
+    model: nn.Module,  # any
+) -> Iterator[None]:
     "Evaluation mode within a `with` block; afterwards each module has its own mode again."
     training = {module: module.training for module in model.modules()}
     model.eval()
@@ -616,7 +618,7 @@ def layerwise_srr(
     row = _adapter_row(model, layers, adapter)
     chosen = _with_subspaces(_chosen_layers(named, model, layers, row), u)
     watcher = _Watcher(chosen, row, settings)
-    with _evaluating(model), hooked(chosen, watcher):
+    with evaluating(model), hooked(chosen, watcher):
         results = [_terms_of_batch(model, batch, watcher) for batch in loader]
     frame = _frame(*_joined(results), settings)
     _warn_of_srr(frame, sparsity)
@@ -752,7 +754,7 @@ def published_rates(
     "The rate and the sparsity as CRATE's code plots them, which are not those of `layerwise_srr`."
     _check_model_and_batches(model, batches)
     layers = _layers_with_subspaces(model)
-    with _evaluating(model):
+    with evaluating(model):
         samples = [_published_profile(layers, model.tokens(_first(b))) for b in batches]
     if not samples:
         raise UserError("rates of no samples; give an iterable of batches, such as [x]")

@@ -4,14 +4,14 @@
 
 # %% auto #0
 __all__ = ['MEASURES', 'PUBLISHED', 'MEASURE', 'MEASURE_PUBLISHED', 'MEASURE_TOLERANCE', 'weight_matrices', 'spectral_norm',
-           'folded_path_norm', 'margin', 'fit_temperature', 'trained_parameters', 'noise', 'perturbed', 'AccuracyDrop',
-           'bisect_sigma', 'find_sigma', 'without_layernorm', 'path_norm', 'MeasureSettings', 'Weights', 'Subject',
-           'Measure', 'formula_table', 'beside', 'measures_of', 'check_classifies', 'subject_of', 'is_measured',
-           'measure', 'train_and_measure', 'compare_measures']
+           'folded_path_norm', 'margin', 'fit_temperature', 'trained_parameters', 'noise', 'perturbed', 'first_of',
+           'AccuracyDrop', 'bisect_sigma', 'find_sigma', 'without_layernorm', 'path_norm', 'MeasureSettings', 'Weights',
+           'Subject', 'Measure', 'formula_table', 'beside', 'measures_of', 'check_classifies', 'subject_of',
+           'is_measured', 'measure_record', 'train_and_measure', 'compare_measures']
 
 # %% ../../nbs/study/measures.ipynb #4c810397
 import math, time, warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -136,13 +136,23 @@ def perturbed(
                 p.copy_(b)
 
 # %% ../../nbs/study/measures.ipynb #f72947c5
+def first_of(
+    inputs: Any,  # what a model takes: a tensor, or a mapping of them
+    n: int,  # samples
+) -> Any:
+    "The first samples of a batch."
+    if isinstance(inputs, Mapping):
+        return {k: v[:n] if isinstance(v, Tensor) else v for k, v in inputs.items()}
+    return inputs[:n]
+
+
 class AccuracyDrop:
     "How much accuracy a model loses to noise, and how many passes over the data that took."
 
     def __init__(
         self,
-        model: nn.Module,  # images -> logits (B, classes)
-        batches: Sequence[tuple[Tensor, Tensor]],  # standardised images and labels
+        model: nn.Module,  # inputs -> scores (B, classes, ...)
+        batches: Sequence[tuple[Any, Tensor]],  # what the model takes, and labels (B, ...)
         draws: int = 10,  # of the noise, the same for every sigma
         seed: int = 0,  # of the noise, apart from the run's
     ):
@@ -150,14 +160,14 @@ class AccuracyDrop:
         self.passes = 0.0
         # kept: drawing takes longer than a small model's forward pass
         self.noise: list[list[Tensor] | None] = [None] * draws
-        self.images = sum(len(y) for _, y in batches)
+        self.images = sum(y.numel() for _, y in batches)
         self.full: dict[int | None, float] = {}  # accuracy without noise
 
-    def _shown(self, first: int | None) -> Sequence[tuple[Tensor, Tensor]]:
+    def _shown(self, first: int | None) -> Sequence[tuple[Any, Tensor]]:
         if first is None:
             return self.batches
         x, y = self.batches[0]
-        return [(x[:first], y[:first])]
+        return [(first_of(x, first), y[:first])]
 
     @torch.no_grad()
     def accuracy(
@@ -168,7 +178,7 @@ class AccuracyDrop:
         right = n = 0
         for x, y in self._shown(first):
             right = right + (self.model(x).argmax(1) == y).sum()
-            n += len(y)
+            n += int((y != -100).sum())  # the label that cross-entropy ignores
         self.passes += n / self.images
         return float(right) / n
 
@@ -353,7 +363,7 @@ class Weights:
     "The matrices of a trained model, what training added to them, and their norms."
 
     model: Any  # an nn.Module with its trained weights; some measures need a `Classifier`
-    initial: nn.Module  # the same model before training
+    initial: Any  # the same model before training
 
     @cached_property
     def weights(self) -> list[Tensor]:
@@ -420,6 +430,15 @@ class Subject(Weights):
     test: tuple[Tensor, Tensor] | None = None  # test images and labels, for `beside`
     val: tuple[Tensor, Tensor] | None = None  # held-out images that fit the temperature
 
+    @property
+    def count(self) -> int:
+        "m: the number of training images."
+        return len(self.x)
+
+    def path_norm(self) -> float:
+        "That of the published code."
+        return path_norm(self.model)
+
     def batches(
         self,
         n: int | None = None,  # the first n images; None: all
@@ -472,7 +491,7 @@ class Measure:
 
     equation: str  # of Jiang et al. (2020), or of the paper
     formula: str  # TeX
-    of: Callable[[Subject], float]  # nan: not defined for this model
+    of: Callable[[Any], float]  # of a `Subject`; nan: not defined for this model
 
 
 MEASURES: dict[str, Measure] = {}  # name -> measure, in the order of Table 1; filled below
@@ -507,7 +526,7 @@ def _over_margin(s: Subject, value: float) -> float:
 
 
 def _flat(s: Subject, norm2: Tensor) -> float:
-    return float(norm2.sum()) / (4 * s.sigma**2) + math.log(len(s.x) / s.sigma) + 10
+    return float(norm2.sum()) / (4 * s.sigma**2) + math.log(s.count / s.sigma) + 10
 
 # %% ../../nbs/study/measures.ipynb #e326ea53
 def _count(s: Subject) -> int:
@@ -575,7 +594,7 @@ MEASURES |= {
         "41", r"\sum_i \|W_i - W_i^0\|_2^2", lambda s: float(s.distance_spec2.sum())
     ),
     "param-norm": Measure("42", r"\sum_i \|W_i\|_F^2", lambda s: float(s.fro2.sum())),
-    "path-norm": Measure("44", r"\sum_i f_{w^2}(\mathbf 1)_i", lambda s: path_norm(s.model)),
+    "path-norm": Measure("44", r"\sum_i f_{w^2}(\mathbf 1)_i", lambda s: s.path_norm()),
 }
 
 # %% ../../nbs/study/measures.ipynb #90f49961
@@ -759,7 +778,7 @@ def _measured(record: Record, found: dict[float | None, dict], seconds: float) -
     return record.model_copy(update=changed)
 
 
-def measure(
+def measure_record(
     record: Record,  # of a run that was trained on this machine
     place: Place | str | None = None,  # where it was trained, or its scale
     settings: MeasureSettings = MeasureSettings(),  # default: those of the study
@@ -806,7 +825,7 @@ def train_and_measure(
             f"run {record.id}: trained, but its time is up before it is measured; "
             "the same command goes on from here"
         )
-    return measure(record, place, settings)
+    return measure_record(record, place, settings)
 
 # %% ../../nbs/study/measures.ipynb #489c43d7
 MEASURE = Work(train_and_measure, is_measured, "measured")  # a sweep's runs are measured, too
