@@ -8,8 +8,8 @@ __all__ = ['coding_rate', 'subspace_coding_rate', 'layer_srr', 'sparse_rate_redu
            'check_variant', 'count_parameters', 'crate_base', 'crate_large', 'crate_small', 'crate_tiny',
            'load_official', 'make_model', 'draw_layers', 'layerwise_srr', 'srr_penalty', 'class_maps', 'mask_cut',
            'load_data', 'RunConfig', 'scale_config', 'Record', 'Store', 'train', 'trained_model', 'sweep_local',
-           'MEASURES', 'measure', 'export', 'from_pretrained', 'predict', 'Check', 'Claim', 'answer_of', 'interval',
-           'Evidence', 'open_result', 'saved_answers']
+           'MEASURES', 'measure', 'tau', 'export', 'from_pretrained', 'predict', 'Check', 'Claim', 'answer_of',
+           'interval', 'Evidence', 'open_result', 'saved_answers']
 
 # %% ../nbs/api.ipynb #5f3b0311
 import importlib as _importlib
@@ -33,6 +33,7 @@ _MODULES = {  # module -> what it offers here
     "training.sweeps": "sweep_local",
     "study.measures": "MEASURES",
     "study.complexity": "measure",
+    "study.correlation": "tau",
     "study.pretrained": "export from_pretrained predict",
     "study.answers": "Check Claim answer_of interval",
     "study.evidence": "Evidence",
@@ -70,6 +71,7 @@ _all_ = [  # for `from crate_nb import *`, and for who reads the source
     "sweep_local",
     "MEASURES",
     "measure",
+    "tau",
     "export",
     "from_pretrained",
     "predict",

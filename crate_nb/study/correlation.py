@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['gap_in_accuracy', 'model_table', 'comparable', 'kendall', 'mean_tau', 'groups', 'granulated', 'measures_in',
-           'correlations', 'bootstrap_tau', 'percentile_interval', 'TwoWay', 'two_way', 'Parts', 'two_way_parts',
+           'correlations', 'tau', 'bootstrap_tau', 'percentile_interval', 'TwoWay', 'two_way', 'Parts', 'two_way_parts',
            'draws_about_estimate', 'two_way_draws', 'weighted_tau', 'weighted_granulated', 'weighted_along',
            'tau_between', 'type_means', 'permute_types', 'partial_tau', 'split_tau', 'agreement', 'compare_taus',
            'overall_table', 'srr_terms_of', 'srr_of', 'srr_choices', 'fits', 'infer_models', 'audit']
@@ -163,6 +163,108 @@ def correlations(
         rows[m]["psi"] = float(np.mean(list(rows[m].values())))
         rows[m]["tau"] = mean_tau(table[m], table.gap, _seeds(table))
     return pd.DataFrame(rows).T
+
+# %% ../../nbs/study/correlation.ipynb #a3f8095f
+def tau(
+    table: pd.DataFrame,
+    measures: Sequence[str] | None = None,
+    gap: str = "gap",
+    axes: Sequence[str] = (),
+    replicates: str | None = None,
+) -> pd.DataFrame:
+    """
+    Kendall's tau between measures and the generalisation gap of any models.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row for each model; its index names the models in errors.
+    measures : sequence of str, optional
+        Columns of measures. By default all columns of numbers that are nothing else.
+    gap : str, default "gap"
+        The column of the gap, in any unit.
+    axes : sequence of str, optional
+        The columns of a grid of hyper-parameters, such as ["width", "dropout"].
+    replicates : str, optional
+        A column that tells repetitions of the grid apart, such as "seed". Tau is computed within
+        each, and averaged.
+
+    Returns
+    -------
+    DataFrame
+        A row for each measure: psi of each axis (the mean tau over models that differ in this axis
+        alone; NaN without complete groups), `psi` (their mean, the paper's Psi), `tau` (tau-b) and
+        `n`, the number of models where the measure is defined.
+
+    Raises
+    ------
+    UserError
+        If a column is missing or holds no numbers, if a model has no gap, if two models are equal
+        in all axes, or for fewer than two models.
+
+    Notes
+    -----
+    Jiang et al. (2020), section 2.2. A model whose measure is NaN is left out for this measure.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from crate_nb import tau
+    >>> models = dict(width=[8, 8, 16, 16], rate=[0.1, 1, 0.1, 1], norm=[1, 2, 3, 4])
+    >>> table = pd.DataFrame(models | dict(gap=[0.1, 0.3, 0.2, 0.4]))
+    >>> tau(table, ["norm"], axes=["width", "rate"]).round(2).loc["norm"].to_dict()
+    {'width': 1.0, 'rate': 1.0, 'psi': 1.0, 'tau': 0.67, 'n': 4.0}
+    """
+    others = [gap, *axes, *([replicates] if replicates else [])]
+    if measures is None:
+        measures = [c for c in table.select_dtypes("number") if c not in others]
+    _check_columns(table, [*measures, *others])
+    _check_numbers(table, measures, gap)
+    named = {axis: f"axis {i}" for i, axis in enumerate(axes)}  # a column "seed" may be an axis
+    data = pd.DataFrame({named[axis]: table[axis] for axis in axes})
+    data["seed"] = table[replicates] if replicates else 0
+    _check_cells(data)
+    data["gap"] = table[gap].astype(float)
+    counts = {name: data[name].nunique() for name in named.values()}
+    rows = {}
+    for m in measures:
+        found = correlations(data.assign(m=table[m].astype(float)), counts, ["m"]).loc["m"]
+        rows[m] = {axis: found[name] for axis, name in named.items()}
+        rows[m] |= {"psi": found.psi} if axes else {}
+        rows[m] |= {"tau": found.tau, "n": int(table[m].notna().sum())}
+    return pd.DataFrame(rows).T.rename_axis("measure")
+
+
+def _check_columns(table: pd.DataFrame, wanted: Sequence[str]) -> None:
+    if missing := [column for column in wanted if column not in table]:
+        raise UserError(f"the table has no column {missing[0]!r}; it has {', '.join(table)}")
+    if len(table) < 2:
+        raise UserError(f"a table of {len(table)} models; tau needs two, a row for each")
+
+
+def _check_numbers(table: pd.DataFrame, measures: Sequence[str], gap: str) -> None:
+    "A `UserError` that names the column and the model whose entry is no number."
+    for column in (gap, *measures):
+        wrong = pd.to_numeric(table[column], errors="coerce").isna() & table[column].notna()
+        if wrong.any():
+            model = table.index[wrong][0]
+            raise UserError(
+                f"{column!r} of model {model!r} is {table[column][wrong].iloc[0]!r}, which is no number"
+            )
+    if table[gap].isna().any():
+        model = table.index[table[gap].isna()][0]
+        raise UserError(f"model {model!r} has no {gap!r}; give its gap, or drop the row")
+
+
+def _check_cells(data: pd.DataFrame) -> None:
+    "A `UserError` if two models can't be told apart by the axes."
+    if data.shape[1] > 1 and data.duplicated().any():
+        again = data[data.duplicated()].iloc[0]
+        same = data.index[(data == again).all(axis=1)]
+        raise UserError(
+            f"models {same[0]!r} and {same[1]!r} are equal in all axes; name the column that tells "
+            "them apart with replicates="
+        )
 
 # %% ../../nbs/study/correlation.ipynb #10b00014
 def _signs(x: Sequence[float]) -> np.ndarray:  # (n, n)
