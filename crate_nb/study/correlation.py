@@ -221,17 +221,17 @@ def tau(
     _check_columns(table, [*measures, *others])
     _check_numbers(table, measures, gap)
     named = {axis: f"axis {i}" for i, axis in enumerate(axes)}  # a column "seed" may be an axis
-    data = pd.DataFrame({named[axis]: table[axis] for axis in axes})
+    data = pd.DataFrame({named[axis]: table[axis] for axis in axes}, index=table.index)
     data["seed"] = table[replicates] if replicates else 0
     _check_cells(data)
     data["gap"] = table[gap].astype(float)
     counts = {name: data[name].nunique() for name in named.values()}
     rows = {}
     for m in measures:
-        found = correlations(data.assign(m=table[m].astype(float)), counts, ["m"]).loc["m"]
-        rows[m] = {axis: found[name] for axis, name in named.items()}
-        rows[m] |= {"psi": found.psi} if axes else {}
-        rows[m] |= {"tau": found.tau, "n": int(table[m].notna().sum())}
+        frame, n = data.assign(m=table[m].astype(float)), int(table[m].notna().sum())
+        rows[m] = {axis: granulated(frame, "m", name, counts) for axis, name in named.items()}
+        rows[m] |= {"psi": float(np.mean(list(rows[m].values())))} if axes else {}
+        rows[m] |= {"tau": mean_tau(frame.m, frame.gap, frame.seed) if n > 1 else np.nan, "n": n}
     return pd.DataFrame(rows).T.rename_axis("measure")
 
 
@@ -248,9 +248,8 @@ def _check_numbers(table: pd.DataFrame, measures: Sequence[str], gap: str) -> No
         wrong = pd.to_numeric(table[column], errors="coerce").isna() & table[column].notna()
         if wrong.any():
             model = table.index[wrong][0]
-            raise UserError(
-                f"{column!r} of model {model!r} is {table[column][wrong].iloc[0]!r}, which is no number"
-            )
+            given = table[column][wrong].iloc[0]
+            raise UserError(f"{column!r} of model {model!r} is {given!r}, which is no number")
     if table[gap].isna().any():
         model = table.index[table[gap].isna()][0]
         raise UserError(f"model {model!r} has no {gap!r}; give its gap, or drop the row")
