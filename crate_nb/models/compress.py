@@ -8,9 +8,12 @@ __all__ = ['COMPRESS', 'OUTPUT_MAPS', 'ssa', 'Sublayer', 'SubspaceAttention', 'S
 
 # %% ../../nbs/models/compress.ipynb #d7068fb7
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 from ..core import UserError, check_choice
 from ..objective.rates import pack, project
 
@@ -62,6 +65,8 @@ def ssa(
 class Sublayer(nn.Module):
     "What a row of `COMPRESS` or of `sparsify.SPARSIFY` builds."
 
+    dim: int  # d; the layer that holds the half sets it
+
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
         "Its subspaces; None: there are none, and SRR is not defined."
@@ -73,15 +78,43 @@ class Sublayer(nn.Module):
         batch: int = 1,  # samples
         tokens: int | None = None,  # tokens of the output; None: all
     ) -> int:  # of the whole batch
-        "Floating-point operations of the products in a forward pass."
-        raise NotImplementedError(f"{type(self).__name__} does not say its FLOP; define flops(n)")
+        "Floating-point operations of the products in a forward pass, counted unless defined."
+        copy = deepcopy(self).to("meta").requires_grad_(False).eval()  # shapes without values
+        z = torch.empty(batch, n, self.dim, device="meta")
+        try:
+            with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+                copy(z, tokens) if tokens else copy(z)
+        except Exception as e:
+            why = " ".join(str(e).split())[:100]
+            raise UserError(
+                f"the FLOP of {type(self).__name__} can't be counted ({why}); define flops(n)"
+            ) from None
+        return counter.get_total_flops()
 
     def paths(
         self,
         v: Tensor,  # (d_in,) float64: paths that arrive at each feature of a token
     ) -> Tensor:  # (d_out,)
-        "Where paths lead when all weights are squared (the path norm)."
-        raise NotImplementedError(f"{type(self).__name__} knows no paths; define paths(v)")
+        """Where paths lead when all weights are squared (the path norm).
+
+        Unless it is defined, it is the output for one token with squared weights, if that is
+        additive; a `UserError` if it is not.
+        """
+        squared = deepcopy(self).double().requires_grad_(False).eval()
+        for p in squared.parameters():
+            p.square_()
+
+        def out(v):
+            given = squared(v[None, None])
+            return (given[0] if isinstance(given, tuple) else given)[0, 0]
+
+        w = torch.linspace(0.5, 2, len(v)).to(v)
+        if not torch.allclose(out(v + w), out(v) + out(w)):
+            raise UserError(
+                f"the paths of {type(self).__name__} can't be derived, since it is not additive "
+                "with squared weights; define paths(v)"
+            )
+        return out(v)
 
     def attention(
         self,

@@ -119,6 +119,7 @@ def _conv1d(layer: Any, which: str) -> Tensor:
 _HELD: dict[str, Callable[[Any, str], Tensor]] = {
     "value": lambda m, which: getattr(m, which).weight,  # BERT
     "v_proj": lambda m, which: getattr(m, which[0] + "_proj").weight,  # Llama, CLIP, ViT
+    "v": lambda m, which: getattr(m, which[0]).weight,  # T5
     "v_lin": lambda m, which: getattr(m, which[0] + "_lin").weight,  # DistilBERT
     "qkv": lambda m, which: _fused(m.qkv.weight, which),  # timm
     "c_attn": lambda m, which: _conv1d(m.c_attn, which),  # GPT-2

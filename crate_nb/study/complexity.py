@@ -54,7 +54,8 @@ def _matrices(name: str, w: Tensor, owner: nn.Module) -> list[Tensor]:
         return [w.flatten(1)]
     if w.ndim == 3 and len(w) > 1:  # experts
         return list(w)
-    if w.ndim != 2:
+    is_token = len(w) == 1 and not isinstance(owner, nn.Linear)  # such as a mask token (1, d)
+    if w.ndim != 2 or is_token:
         return []
     return list(w.chunk(3, dim=int(w.shape[0] < w.shape[1]))) if _is_packed(name, w) else [w]
 

@@ -9,7 +9,7 @@ __all__ = ['TRAIN', 'STATES', 'find_grid', 'dataset_label', 'place_of', 'plan', 
            'estimate_seconds', 'duration']
 
 # %% ../../nbs/training/sweeps.ipynb #6682ac9e
-import json, logging, math, multiprocessing, os, shutil, signal, subprocess, threading
+import json, logging, math, multiprocessing, os, runpy, shutil, signal, subprocess, sys, threading
 import time, traceback, warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
@@ -721,14 +721,24 @@ def check_slurm(
         raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'") from None
 
 # %% ../../nbs/training/sweeps.ipynb #a9c6fa2a
+def _own_script() -> Path | None:
+    "The script that this process runs, which may have added rows; None for a command or notebook."
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    is_script = script is not None and script.endswith(".py")
+    return Path(script).resolve() if is_script and __name__ != "__main__" else None
+
+
 class _Job:
     "What a job does; it can be sent, and sent again."
 
     def __init__(self, config: RunConfig, home: Path, place: Place, work: Work):
         self.config, self.home, self.place, self.work = config, home, place, work
+        self.script = _own_script()
 
     def __call__(self) -> str:
         os.environ["CRATE_NB_HOME"] = str(self.home)
+        if self.script:
+            runpy.run_path(str(self.script), run_name="__mp_main__")
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
         node = os.environ.get("SLURMD_NODENAME", "this machine")
         logger.info("run %s: on %s", self.config.id, node)
