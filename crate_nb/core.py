@@ -4,8 +4,8 @@
 
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
-import fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib, statistics
-import subprocess, sys, tempfile, threading, time
+import difflib, fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib
+import statistics, subprocess, sys, tempfile, threading, time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
@@ -57,11 +57,14 @@ def check_choice(
     value,  # the value given
     allowed,  # the values that are allowed
 ):
-    "Return `value` if it is one of `allowed`, else raise a `UserError` that lists them."
+    "Return `value` if it is one of `allowed`; else a `UserError` lists them, the nearest last."
     allowed = list(allowed)
     if value in allowed:
         return value
-    raise UserError(f"unknown {name} {value!r}; allowed: {', '.join(map(str, allowed))}")
+    names = list(map(str, allowed))
+    close = difflib.get_close_matches(str(value), names, n=1) if len(names) > 5 else []
+    nearest = f"; nearest: {close[0]}" if close else ""
+    raise UserError(f"unknown {name} {value!r}; allowed: {', '.join(names)}{nearest}")
 
 # %% ../nbs/core.ipynb #d0050051
 _T = TypeVar("_T")
