@@ -40,10 +40,21 @@ def _on_one_line(message: str) -> str:
 
 
 class UserError(ValueError):
-    "A mistake that the user can correct; the message is one line that says how."
+    """A mistake that the user can correct; the message is one line that says how.
 
-    def __init__(self, message: str):  # what is wrong, what is allowed, what to do
-        # What a file holds may get into a message: neither control characters nor a megabyte.
+    Parameters
+    ----------
+    message : str
+        What is wrong, what is allowed, what to do; line breaks go, and the middle of a long one.
+
+    Examples
+    --------
+    >>> from crate_nb.core import UserError
+    >>> print(UserError("no such scale;  allowed: quick"))
+    no such scale; allowed: quick
+    """
+
+    def __init__(self, message: str):
         line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in _on_one_line(message))
         super().__init__(line)
 
@@ -82,11 +93,31 @@ def check_kind(
 
 # %% ../nbs/core.ipynb #5ca1ab05
 @contextmanager
-def registered(
-    table: dict,  # a registry, such as `models.VARIANTS`
-    rows: Mapping,  # name -> row; a row with a name of the table replaces the table's row
-) -> Iterator[dict]:  # the table itself
-    "Add rows to a table within a `with` block; afterwards the table is as it was."
+def registered(table: dict, rows: Mapping) -> Iterator[dict]:
+    """Add rows to a table within a `with` block; afterwards the table is as it was.
+
+    Parameters
+    ----------
+    table : dict
+        A registry, such as `VARIANTS`, `MEASURES` or `OUTPUT_MAPS`.
+    rows : mapping
+        Name -> row; a row with a name of the table replaces the table's row.
+
+    Yields
+    ------
+    dict
+        The table itself.
+
+    Examples
+    --------
+    >>> from crate_nb.core import registered
+    >>> table = {"a": 1}
+    >>> with registered(table, {"b": 2}):
+    ...     print(table)
+    {'a': 1, 'b': 2}
+    >>> table
+    {'a': 1}
+    """
     before = dict(table)
     table.update(rows)
     try:
@@ -118,7 +149,24 @@ def _clone() -> Path | None:
 
 
 def project_root() -> Path:
-    "The clone, which holds notebooks and printed tables; a `UserError` if there is none."
+    """The clone, which holds notebooks and printed tables.
+
+    Returns
+    -------
+    pathlib.Path
+        The nearest folder above this one that is a clone, or the clone that the package lies in.
+
+    Raises
+    ------
+    UserError
+        If there is no clone; the message says how to get one.
+
+    Examples
+    --------
+    >>> from crate_nb.core import project_root
+    >>> (project_root() / "nbs" / "paper").is_dir()
+    True
+    """
     if root := _clone():
         return root
     raise UserError(
@@ -157,7 +205,20 @@ def home() -> Path:
 # %% ../nbs/core.ipynb #5ca1ab02
 @contextmanager
 def temporary_home() -> Iterator[Path]:  # a new, empty folder, deleted at the end
-    "Make `home` a temporary folder within a `with` block."
+    """Make `home` a temporary folder within a `with` block.
+
+    Yields
+    ------
+    pathlib.Path
+        A new, empty folder, deleted at the end: copy what you want to keep.
+
+    Examples
+    --------
+    >>> from crate_nb.core import home, temporary_home
+    >>> with temporary_home() as folder:
+    ...     home() == folder.resolve()
+    True
+    """
     before = os.environ.get("CRATE_NB_HOME")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CRATE_NB_HOME"] = folder

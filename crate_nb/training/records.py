@@ -18,54 +18,115 @@ import numpy as np, pandas as pd, pydantic
 from ..core import UserError, check_kind, home, parse_json, read_file, reading, with_digest
 from ..core import without_digest, write_atomic
 from ..models.family import VARIANTS
-from .runs import RunConfig, one_line
+from .runs import Described, RunConfig, described, one_line
 
 # %% ../../nbs/training/records.ipynb #0d8674f6
 SCHEMA = 3  # of records; raised when their layout changes
 
 
-class Record(pydantic.BaseModel):
-    "What a run leaves behind; see `data/README.md` for every column."
+class Record(Described):
+    """What a run leaves behind: one JSON file; `data/README.md` describes every column.
+
+    Notes
+    -----
+    A frozen instance, as `train` and `Store` give it; `record.history_frame()` and
+    `record.probe_frame()` are its tables.
+
+    Examples
+    --------
+    >>> from crate_nb import scale_config, train
+    >>> record = train(scale_config("smoke", epochs=0), device="cpu", progress=False)
+    >>> record.final["steps"], len(record.history), sorted(set(record.probe["epoch"]))
+    (0, 0, [0.0])
+    """
 
     model_config = pydantic.ConfigDict(frozen=True, strict=True, extra="forbid")
-    id: str  # that of `config`, 12 hex digits
-    schema_version: int = SCHEMA  # of the layout in which it was written
-    config: RunConfig  # what was trained
-    provenance: dict[str, Any]  # what made it: versions, device, threads, time, the images
-    history: list[dict[str, Any]]  # one row per epoch: losses (nats), accuracies (%)
-    probe: dict[str, list[float | None]]  # layer-wise SRR by column; None: not defined
-    final: dict[str, Any]  # the end of the run: losses (nats), accuracies (%), epochs, steps
-    measures: dict[str, Any] = {}  # complexity measures, where they were asked for
-    levels: list[dict[str, Any]] = []  # one row per level: when it was reached, the scores there
+    id: str = described(..., "that of `config`, 12 hex digits")
+    schema_version: int = described(SCHEMA, "of the layout in which it was written")
+    config: RunConfig = described(..., "what was trained")
+    provenance: dict[str, Any] = described(
+        ..., "what made it: versions, commit, device, threads, seconds, digest of the images"
+    )
+    history: list[dict[str, Any]] = described(
+        ..., "one row per epoch: losses (nats), accuracies (%)"
+    )
+    probe: dict[str, list[float | None]] = described(
+        ..., "layer-wise SRR by column (epoch, eps, layer, ...); None: not defined"
+    )
+    final: dict[str, Any] = described(
+        ..., "the end of the run: losses (nats), accuracies (%), epochs, steps, parameters"
+    )
+    measures: dict[str, Any] = described({}, "complexity measures, where they were asked for")
+    levels: list[dict[str, Any]] = described(
+        [], "one row per level: when it was reached, the scores there"
+    )
 
     def probe_frame(self) -> pd.DataFrame:  # the columns of `probe`
-        "Layer-wise SRR: one row per epoch, eps and layer."
+        """Layer-wise SRR as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per epoch, eps and layer; the columns of `probe`. Empty where nothing was
+            probed.
+        """
         absent: dict[str, list] = {k: [] for k in ("epoch", "layer") if k not in self.probe}
         columns = self.probe | absent
         return pd.DataFrame(columns, dtype=float).astype({"epoch": int, "layer": int})
 
     def history_frame(self) -> pd.DataFrame:  # the columns of `history`
-        "One row per epoch."
+        """The history as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per epoch: losses (nats), accuracies (%).
+        """
         return pd.DataFrame(self.history)
 
     def _reached(self) -> dict[float, dict[str, Any]]:
         return {row["level"]: row for row in self.levels if "steps" in row}
 
     def reached(self) -> list[float]:  # falling
-        "The levels that the training loss reached."
+        """The levels that the training loss reached.
+
+        Returns
+        -------
+        list of float
+            Training losses (nats), falling.
+        """
         return list(self._reached())
 
     def ends(self) -> dict[float | None, dict[str, Any]]:  # level, None: the end -> measures
-        "Where the run is measured, with the measures so far: its levels, or without any its end."
+        """Where the run is measured, with the measures so far.
+
+        Returns
+        -------
+        dict
+            Level -> measures; a run without levels has the one key None, its end.
+        """
         if not self.config.levels:
             return {None: self.measures}
         return {level: row.get("measures", {}) for level, row in self._reached().items()}
 
-    def at(
-        self,
-        level: float,  # one of `config.levels`
-    ) -> Self | None:  # None: the training loss did not reach it
-        "The record as if the run had ended when its training loss first fell to a level."
+    def at(self, level: float) -> Self | None:
+        """The record as if the run had ended when its training loss first fell to a level.
+
+        Parameters
+        ----------
+        level : float
+            One of `config.levels`.
+
+        Returns
+        -------
+        Record or None
+            None: the training loss did not reach the level.
+
+        Raises
+        ------
+        UserError
+            If the run has no such level.
+        """
         if level not in self.config.levels:
             raise UserError(f"run {self.id} has no level {level:g}; it has {self.config.levels}")
         if (row := self._reached().get(level)) is None:
@@ -512,8 +573,30 @@ def _read_if_there(path: Path) -> Record | None:
 class Store(Locks):
     """The records of one scale; those of variants that this process does not know are left out.
 
-    A file is read once until it changes, so a record is one object for all who ask: copy it before
-    you change what it holds (`record.model_copy(deep=True)`).
+    Parameters
+    ----------
+    scale : str
+        Name of the folder below `root`, such as a row of `SCALES`.
+    root : pathlib.Path, optional
+        None: `data/runs` below the home, which is the clone, your data folder or CRATE_NB_HOME.
+
+    Notes
+    -----
+    `for record in store` reads all records, by id; `config in store` is whether a configuration or
+    an id is recorded. A file is read once until it changes, so a record is one object for all who
+    ask: copy it before you change what it holds (`record.model_copy(deep=True)`).
+
+    Examples
+    --------
+    >>> from crate_nb import Store, scale_config, train
+    >>> record = train(scale_config("smoke", epochs=0), device="cpu", progress=False)
+    >>> store = Store("smoke")
+    >>> record.config in store, store.get(record.id) == record
+    (True, True)
+    >>> store.frame()[["id", "variant", "seed"]].to_dict("records") == [
+    ...     dict(id=record.id, variant="crate", seed=0)
+    ... ]
+    True
     """
 
     def __contains__(self, config: RunConfig | str) -> bool:
@@ -536,35 +619,79 @@ class Store(Locks):
         return self._each(lambda id, stat: _unchanged(self.path(id), stat))
 
     def rows(self) -> list[dict[str, Any]]:
-        "One row per record, by id: configuration, final metrics, where and when."
+        """One row per record: configuration, final metrics, where and when.
+
+        Returns
+        -------
+        list of dict
+            In the order of the ids.
+        """
         kept = _KeptRows(self.data / "cache" / f"records-{self.scale}-{_LAYOUT}.json", self.path)
         rows = list(self._each(kept.row))
         kept.save()
         return rows
 
     def frame(self) -> pd.DataFrame:  # fields of `RunConfig` and `Record.final`, device, time
-        "The rows as a table; `epochs` are those trained."
+        """The rows as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Fields of `RunConfig` and `Record.final`, device and time; `epochs` are those trained.
+        """
         return pd.DataFrame(self.rows())
 
-    def get(
-        self,
-        config: RunConfig | str,  # a configuration, or its id
-    ) -> Record | None:
-        "The record of a configuration or an id; None if there is none."
+    def get(self, config: RunConfig | str) -> Record | None:
+        """The record of a configuration or an id.
+
+        Parameters
+        ----------
+        config : RunConfig or str
+            A configuration, or its id.
+
+        Returns
+        -------
+        Record or None
+            None if there is none.
+
+        Raises
+        ------
+        UserError
+            If its file is damaged or was edited.
+        """
         return _read_if_there(self.path(config if isinstance(config, str) else config.id))
 
-    def put(
-        self,
-        record: Record,  # replaces what is stored under its id
-    ) -> Record:  # `record` itself
-        "Write a record: complete, or not at all; a `UserError` if it can't be written."
+    def put(self, record: Record) -> Record:
+        """Write a record: complete, or not at all.
+
+        Parameters
+        ----------
+        record : Record
+            Replaces what is stored under its id.
+
+        Returns
+        -------
+        Record
+            `record` itself.
+
+        Raises
+        ------
+        UserError
+            If it can't be written.
+        """
         told = with_digest(record.model_dump(mode="json"))
         text = json.dumps(told, separators=(",", ":"), allow_nan=False)
         write_atomic(self.path(record.id), text + "\n")
         return record
 
     def digest(self) -> str:
-        "16 hex digits over all records, whole; any that is added, changed or deleted changes it."
+        """The digest of all records, whole; any that is added, changed or deleted changes it.
+
+        Returns
+        -------
+        str
+            16 hex digits.
+        """
         files = list(self._each(lambda id, stat: (id, _sha(read_file(self.path(id), "record")))))
         return _sha(repr(files).encode())[:16]
 
