@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # for annotations alone
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest',
            'with_digest', 'without_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send',
-           'full_precision', 'device_name', 'core_count', 'git_commit', 'end_with_parent', 'progress_bar',
-           'say_skipped', 'side_by_side', 'product_rate']
+           'full_precision', 'device_name', 'core_count', 'git_commit', 'shown_commit', 'end_with_parent',
+           'progress_bar', 'say_skipped', 'side_by_side', 'product_rate']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -521,6 +521,21 @@ def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None out
     if head.returncode:
         return None
     return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
+
+# %% ../nbs/core.ipynb #c0331702
+@lru_cache
+def shown_commit(
+    commit: str | None,  # as a record keeps it, such as `3f2a9c1+changes`
+) -> str:  # as it is where that can't be found out: outside a clone, in a shallow one
+    "A commit as people read it; an `unknown commit` is not in the history of this clone."
+    said = str(commit)
+    try:
+        is_whole = _git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+        name = f"{said.partition('+')[0]}^{{commit}}"
+        is_unknown = is_whole and commit and _git("cat-file", "-e", name).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return said
+    return f"{said} (unknown commit)" if is_unknown else said
 
 # %% ../nbs/core.ipynb #f04c0005
 def end_with_parent() -> None:
