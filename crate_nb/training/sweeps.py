@@ -37,7 +37,7 @@ from crate_nb.training.runs import (
 )
 from .runs import Rule, read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, without_idle
-from .records import Busy, Record, Store
+from .records import TOLD, Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
 from .step import Step, build_model, data_for, logger
 from .loop import Paused, check_same_images
@@ -319,9 +319,10 @@ _reports: Any = None  # of a worker: where it reports progress
 _device: str | None = None  # of a worker: what it computes on
 
 
-def _start_worker(reports: Connection, devices: Connection, names: Sequence[str]):
+def _start_worker(reports: Connection, devices: Connection, names: Sequence[str], told: set):
     "Runs once in each worker process: no keyboard interrupts, and no life after the parent."
     global _reports, _device
+    TOLD.update(told)  # what the parent has said already
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reports, _device = reports, names[os.read(devices.fileno(), 1)[0]]
@@ -400,7 +401,7 @@ def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]
             pipes.enter_context, (*processes.Pipe(duplex=False), *processes.Pipe(duplex=False))
         )
         os.write(free.fileno(), bytes(map(names.index, devices)))  # each worker takes one byte
-        given = (reporting, slots, names)
+        given = (reporting, slots, names, TOLD)
         pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
         try:
             yield pool, reports
