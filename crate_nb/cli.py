@@ -4,14 +4,15 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import json, os, shlex, shutil, sys, tempfile, time
+import ast, difflib, json, os, shlex, shutil, sys, tempfile, time
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
 from .core import UserError, as_path, check_choice, core_count, home, pick_device
-from .core import progress_bar, project_root, write_atomic
+from .core import progress_bar, project_root, shown_commit, write_atomic
 
 if TYPE_CHECKING:  # for annotations alone
     import pandas as pd
@@ -68,11 +69,30 @@ def _fail(message: str) -> int:
     return 2
 
 
-def _no_option(wrong: click.NoSuchOption) -> str:
-    "What to say of an unknown option; `train` takes the fields of a run with `--set`."
-    if wrong.ctx is None or wrong.ctx.command.name != "train":
-        return wrong.format_message()
-    return f"No such option {wrong.option_name!r}; fields of a run are given as --set NAME=VALUE"
+def _wrong_usage(wrong: click.ClickException) -> str:
+    "What to say of a wrong command line; `train` takes the fields of a run with `--set`."
+    message, ctx = wrong.format_message(), getattr(wrong, "ctx", None)
+    if ctx is None or ctx.command.name != "train":
+        return message
+    if not isinstance(wrong, click.NoSuchOption):
+        is_extra = "unexpected extra argument" in message
+        return message + "; fields of a run are given as --set NAME=VALUE" * is_extra
+    name = wrong.option_name.lstrip("-").replace("-", "_")
+    near = difflib.get_close_matches(name, _run_fields(), n=1)
+    how = f"--set {near[0]}=VALUE" if near else "--set NAME=VALUE"
+    return f"No such option {wrong.option_name!r}; fields of a run are given as {how}"
+
+
+def _run_fields() -> dict[str, str]:
+    "Each field of a run and its description, from the source: pydantic and torch take seconds."
+    tree = ast.parse((files("crate_nb.training") / "runs.py").read_text())
+    (run,) = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "RunConfig"]
+    fields = ((n.target, n.value) for n in run.body if isinstance(n, ast.AnnAssign))
+    return {
+        ast.unparse(name): ast.literal_eval(value.args[1])
+        for name, value in fields
+        if isinstance(value, ast.Call)
+    }
 
 
 def main(
@@ -87,10 +107,8 @@ def main(
     except click.exceptions.NoArgsIsHelpError as e:
         click.echo(e.ctx.get_help())
         code = 2
-    except click.NoSuchOption as e:
-        code = _fail(_no_option(e))
     except click.ClickException as e:
-        code = _fail(e.format_message())
+        code = _fail(_wrong_usage(e))
     except UserError as e:
         code = _fail(str(e))
     except (KeyboardInterrupt, click.Abort) as e:
@@ -105,6 +123,9 @@ _SCALES = "quick, small, medium, untrained, paper"
 _NAMES = "digits, cifar10, cifar100, cifar10-jpeg75"
 _DATASETS = f"{_NAMES}, or a folder with train*.parquet and test*.parquet."
 _scale = click.option("--scale", default="quick", help=f"One of {_SCALES}.")
+_any_scale = click.option(
+    "--scale", help=f"Where the record is: one of {_SCALES}.  [default: all are searched]"
+)
 _dataset = click.option("--dataset", help=f"{_DATASETS}  [default: that of the scale]")
 _init = click.option(
     "--init",
@@ -332,12 +353,17 @@ def _setting(text: str, option: str = "--set") -> tuple[str, Any]:
         return key, value
 
 
+_WITH_OPTIONS = {"dataset", "scale", "init"}  # what `--set` does not take
+
+
 def _changes(settings: Sequence[str]) -> dict[str, Any]:
     "The fields of a configuration that `--set` names; those with an option are refused."
     changes = dict(map(_setting, settings))
-    clash = {"dataset", "scale", "init"} & changes.keys()
+    clash = _WITH_OPTIONS & changes.keys()
     if clash:
         raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
+    for name in changes:
+        check_choice("parameter", name, _run_fields())
     return changes
 
 
@@ -346,7 +372,17 @@ def _settings(text: str):
     return click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=text)
 
 
-@cli.command("train")
+class _Train(click.Command):
+    "A command whose help lists the fields of a run, with their descriptions."
+
+    def format_options(self, ctx, formatter):
+        super().format_options(ctx, formatter)
+        with formatter.section("Fields of --set (defaults: those of the scale)"):
+            fields = _run_fields().items()
+            formatter.write_dl([(k, text) for k, text in fields if k not in _WITH_OPTIONS])
+
+
+@cli.command("train", cls=_Train)
 @_scale
 @_settings("A field of the configuration, such as variant=crate-t srr_layer=12 seed=1.")
 @_dataset
@@ -366,6 +402,7 @@ def _settings(text: str):
 @click.option("--force", is_flag=True, help="Train it even if there is a record.")
 def train_command(scale, settings, dataset, device, threads, init, force):
     "One run of a scale's configuration, with some fields changed."
+    changes = _changes(settings)  # before torch is imported, which takes seconds
     from crate_nb.training.runs import scale_config
     from crate_nb.training.records import Store
     from crate_nb.training.step import start_from
@@ -373,7 +410,7 @@ def train_command(scale, settings, dataset, device, threads, init, force):
     from crate_nb.training.sweeps import place_of
 
     label, place = place_of(scale, dataset, device, threads=threads, init=init)
-    config = scale_config(scale, label, **_changes(settings))
+    config = scale_config(scale, label, **changes)
     if init:
         config = start_from(config, init)
     record = train(config, place, force)
@@ -464,31 +501,43 @@ def runs_best(scale, conditions):
     click.echo(found.drop(columns="config").to_string(index=False))
 
 # %% ../nbs/cli.ipynb #c1100019
-def _record(id: str, scale: str) -> Record:
-    "The record whose id starts with `id`."
+def _record(id: str, scale: str | None) -> tuple[str, Record]:
+    "The record whose id starts with `id`, and its scale; without a scale, all are searched."
     from crate_nb.training.runs import SCALES
     from crate_nb.training.records import Store, read_record
 
-    store = Store(check_choice("scale", scale, SCALES))
-    ids = [path.parent.name for path in store.root.glob("*/record.json")]
-    ids = [i for i in ids if i.startswith(id)]
-    if len(ids) != 1:
-        raise UserError(
-            f"{len(ids)} records of scale {scale} have an id that starts with {id!r}; "
-            f"list them with: crate-nb runs list --scale {scale}"
-        )
-    return read_record(store.path(ids[0]))
+    scales = SCALES if scale is None else [check_choice("scale", scale, SCALES)]
+    paths = [(s, path) for s in scales for path in Store(s).root.glob("*/record.json")]
+    found = sorted((s, path) for s, path in paths if path.parent.name.startswith(id))
+    if len(found) != 1:
+        raise UserError(_not_one(id, scale, [(s, path.parent.name) for s, path in found]))
+    place, path = found[0]
+    if scale is None:
+        click.echo(f"{path.parent.name} is a record of scale {place}", err=True)
+    return place, read_record(path)
+
+
+def _not_one(id: str, scale: str | None, found: Sequence[tuple[str, str]]) -> str:
+    "What to say if no record, or more than one, has an id."
+    where = "all scales" if scale is None else f"scale {scale}"
+    said = f"{len(found)} records of {where} have an id that starts with {id!r}"
+    if not found:
+        return f"{said}; list them with: crate-nb runs list --scale {scale or 'NAME'}"
+    listed = ", ".join(f"{i} (scale {s})" for s, i in found[:10])
+    return f"{said}: {listed}{', ...' * (len(found) > 10)}; give more of it, or --scale"
 
 
 @runs_group.command("show")
 @click.argument("id")
-@_scale
+@_any_scale
 def runs_show(id, scale):
     "One record: configuration, provenance, history and final metrics."
-    record = _record(id, scale)
+    _, record = _record(id, scale)
     of_levels = {"__all__": {"measures", "test_hits"}}
     hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}, "levels": of_levels}
-    click.echo(json.dumps(record.model_dump(mode="json", exclude=hidden), indent=1))
+    told = record.model_dump(mode="json", exclude=hidden)
+    told["provenance"]["commit"] = shown_commit(told["provenance"].get("commit"))
+    click.echo(json.dumps(told, indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 
 # %% ../nbs/cli.ipynb #c110001c
@@ -523,6 +572,7 @@ def _other_circumstances(record: Record, again: Record) -> str:
     "What is not as it was when a run was recorded; empty if nothing."
     then, now = record.provenance, again.provenance
     changed = [k for k in _CIRCUMSTANCES if (then.get(k) or None) != (now.get(k) or None)]
+    then = then | dict(commit=shown_commit(then.get("commit")))
     return "; ".join(f"{k} {then.get(k)} then, {now.get(k)} now" for k in changed)
 
 
@@ -571,7 +621,7 @@ def _say_measures(record: Record, again: Record, is_same_run: bool):
     if not wrong:
         return click.echo(f"the same measures, {within}: all {len(table)} of {record.id}")
     if is_same_run:
-        then, now = (r.provenance.get("measure_commit", "unknown") for r in (record, again))
+        then, now = (shown_commit(r.provenance.get("measure_commit")) for r in (record, again))
         raise UserError(
             f"the model is the same, but not its measures, {within}: {wrong}; "
             f"measured by commit {then} then, {now} now"
@@ -581,7 +631,7 @@ def _say_measures(record: Record, again: Record, is_same_run: bool):
 
 @runs_group.command("check")
 @click.argument("id")
-@_scale
+@_any_scale
 @_dataset
 @_device
 @_init
@@ -599,8 +649,8 @@ def runs_check(id, scale, dataset, device, init, measured):
     """
     from crate_nb.training.sweeps import place_of
 
+    scale, record = _record(id, scale)
     _, place = place_of(scale, dataset, device, init=init)
-    record = _record(id, scale)
     is_measured = any(record.ends().values())
     if measured and not is_measured:
         raise UserError(f"record {record.id} has no measures; check it without --measures")
@@ -861,7 +911,7 @@ def _measure_note(found: Mapping, stored: bool) -> str:
 
 @cli.command("measure")
 @click.argument("id")
-@_scale
+@_any_scale
 @_dataset
 @_device
 @_init
@@ -874,9 +924,10 @@ def measure_command(id, scale, dataset, device, init, settings):
     from crate_nb.study.measures import MeasureSettings, measure_record
     from crate_nb.training.sweeps import place_of
 
-    _, place = place_of(scale, dataset, device, init=init)
     settings = MeasureSettings(**dict(map(_setting, settings)))
-    record = measure_record(_record(id, scale), place, settings)
+    scale, record = _record(id, scale)
+    _, place = place_of(scale, dataset, device, init=init)
+    record = measure_record(record, place, settings)
     click.echo(_measure_table(record.measures["values"]))
     click.echo(_measure_note(record.measures, stored=settings == MeasureSettings()))
 
@@ -884,7 +935,7 @@ def measure_command(id, scale, dataset, device, init, settings):
 @cli.command("export")
 @click.argument("id")
 @click.argument("folder", type=click.Path(path_type=Path))
-@_scale
+@_any_scale
 @click.option(
     "--classes",
     multiple=True,
@@ -900,25 +951,27 @@ def export_command(id, folder, scale, classes, half, force):
     """
     from crate_nb.study.pretrained import export
 
-    out = export(_record(id, scale), folder, scale, classes or None, half, force)
+    scale, record = _record(id, scale)
+    out = export(record, folder, scale, classes or None, half, force)
     click.echo(f"model: {os.path.relpath(out)}")
 
 # %% ../nbs/cli.ipynb #c3e00004
-def _model(name: str, scale: str):
+def _model(name: str, scale: str | None):
     "An exported model, or that of the record whose id starts with `name`."
     from crate_nb.study.pretrained import from_pretrained, from_record
 
     if as_path(name).exists():
         return from_pretrained(name)
     if name and set(name) <= set("0123456789abcdef"):
-        return from_record(_record(name, scale), scale)
+        scale, record = _record(name, scale)
+        return from_record(record, scale)
     raise UserError(f"no exported model {name}; give a folder of crate-nb export, or a record's id")
 
 
 @cli.command("predict")
 @click.argument("model")
 @click.argument("images", nargs=-1, required=True)
-@_scale
+@_any_scale
 @click.option("--top", type=click.IntRange(1), default=1, help="Classes shown for each image.")
 @_device
 def predict_command(model, images, scale, top, device):
@@ -926,7 +979,7 @@ def predict_command(model, images, scale, top, device):
 
     IMAGES are image files, or folders of them.
 
-    MODEL is an exported folder, or the id of a record that was trained here (then --scale counts).
+    MODEL is an exported folder, or the id of a record that was trained here.
     """
     from crate_nb.study.pretrained import predict
 

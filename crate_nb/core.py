@@ -4,8 +4,8 @@
 
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
-import fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib, statistics
-import subprocess, sys, tempfile, threading, time
+import difflib, fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib
+import statistics, subprocess, sys, tempfile, threading, time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # for annotations alone
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest',
            'with_digest', 'without_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send',
-           'full_precision', 'device_name', 'core_count', 'git_commit', 'end_with_parent', 'progress_bar',
-           'say_skipped', 'side_by_side', 'product_rate']
+           'full_precision', 'device_name', 'core_count', 'git_commit', 'shown_commit', 'end_with_parent',
+           'progress_bar', 'say_skipped', 'side_by_side', 'product_rate']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -40,10 +40,21 @@ def _on_one_line(message: str) -> str:
 
 
 class UserError(ValueError):
-    "A mistake that the user can correct; the message is one line that says how."
+    """A mistake that the user can correct; the message is one line that says how.
 
-    def __init__(self, message: str):  # what is wrong, what is allowed, what to do
-        # What a file holds may get into a message: neither control characters nor a megabyte.
+    Parameters
+    ----------
+    message : str
+        What is wrong, what is allowed, what to do; line breaks go, and the middle of a long one.
+
+    Examples
+    --------
+    >>> from crate_nb.core import UserError
+    >>> print(UserError("no such scale;  allowed: quick"))
+    no such scale; allowed: quick
+    """
+
+    def __init__(self, message: str):
         line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in _on_one_line(message))
         super().__init__(line)
 
@@ -57,11 +68,14 @@ def check_choice(
     value,  # the value given
     allowed,  # the values that are allowed
 ):
-    "Return `value` if it is one of `allowed`, else raise a `UserError` that lists them."
+    "Return `value` if it is one of `allowed`; else a `UserError` lists them, the nearest last."
     allowed = list(allowed)
     if value in allowed:
         return value
-    raise UserError(f"unknown {name} {value!r}; allowed: {', '.join(map(str, allowed))}")
+    names = list(map(str, allowed))
+    close = difflib.get_close_matches(str(value), names, n=1) if len(names) > 5 else []
+    nearest = f"; nearest: {close[0]}" if close else ""
+    raise UserError(f"unknown {name} {value!r}; allowed: {', '.join(names)}{nearest}")
 
 # %% ../nbs/core.ipynb #d0050051
 _T = TypeVar("_T")
@@ -79,11 +93,31 @@ def check_kind(
 
 # %% ../nbs/core.ipynb #5ca1ab05
 @contextmanager
-def registered(
-    table: dict,  # a registry, such as `models.VARIANTS`
-    rows: Mapping,  # name -> row; a row with a name of the table replaces the table's row
-) -> Iterator[dict]:  # the table itself
-    "Add rows to a table within a `with` block; afterwards the table is as it was."
+def registered(table: dict, rows: Mapping) -> Iterator[dict]:
+    """Add rows to a table within a `with` block; afterwards the table is as it was.
+
+    Parameters
+    ----------
+    table : dict
+        A registry, such as `VARIANTS`, `MEASURES` or `OUTPUT_MAPS`.
+    rows : mapping
+        Name -> row; a row with a name of the table replaces the table's row.
+
+    Yields
+    ------
+    dict
+        The table itself.
+
+    Examples
+    --------
+    >>> from crate_nb.core import registered
+    >>> table = {"a": 1}
+    >>> with registered(table, {"b": 2}):
+    ...     print(table)
+    {'a': 1, 'b': 2}
+    >>> table
+    {'a': 1}
+    """
     before = dict(table)
     table.update(rows)
     try:
@@ -115,7 +149,24 @@ def _clone() -> Path | None:
 
 
 def project_root() -> Path:
-    "The clone, which holds notebooks and printed tables; a `UserError` if there is none."
+    """The clone, which holds notebooks and printed tables.
+
+    Returns
+    -------
+    pathlib.Path
+        The nearest folder above this one that is a clone, or the clone that the package lies in.
+
+    Raises
+    ------
+    UserError
+        If there is no clone; the message says how to get one.
+
+    Examples
+    --------
+    >>> from crate_nb.core import project_root
+    >>> (project_root() / "nbs" / "paper").is_dir()
+    True
+    """
     if root := _clone():
         return root
     raise UserError(
@@ -154,7 +205,20 @@ def home() -> Path:
 # %% ../nbs/core.ipynb #5ca1ab02
 @contextmanager
 def temporary_home() -> Iterator[Path]:  # a new, empty folder, deleted at the end
-    "Make `home` a temporary folder within a `with` block."
+    """Make `home` a temporary folder within a `with` block.
+
+    Yields
+    ------
+    pathlib.Path
+        A new, empty folder, deleted at the end: copy what you want to keep.
+
+    Examples
+    --------
+    >>> from crate_nb.core import home, temporary_home
+    >>> with temporary_home() as folder:
+    ...     home() == folder.resolve()
+    True
+    """
     before = os.environ.get("CRATE_NB_HOME")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CRATE_NB_HOME"] = folder
@@ -457,6 +521,21 @@ def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None out
     if head.returncode:
         return None
     return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
+
+# %% ../nbs/core.ipynb #c0331702
+@lru_cache
+def shown_commit(
+    commit: str | None,  # as a record keeps it, such as `3f2a9c1+changes`
+) -> str:  # as it is where that can't be found out: outside a clone, in a shallow one
+    "A commit as people read it; an `unknown commit` is not in the history of this clone."
+    said = str(commit)
+    try:
+        is_whole = _git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+        name = f"{said.partition('+')[0]}^{{commit}}"
+        is_unknown = is_whole and commit and _git("cat-file", "-e", name).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return said
+    return f"{said} (unknown commit)" if is_unknown else said
 
 # %% ../nbs/core.ipynb #f04c0005
 def end_with_parent() -> None:

@@ -1,7 +1,7 @@
 """Sphinx reads the notebooks of nbs/ as they are: nothing is staged, and nothing is executed.
 
 Each is edited as it is read: what readers need not see goes, and each notebook of the library ends
-with a reference, from docstrings and from the comments beside parameters."""
+with a reference, from docstrings, in the form of numpydoc or with comments beside parameters."""
 
 import ast, inspect, io, json, posixpath, re, sys, textwrap, tokenize
 from configparser import ConfigParser
@@ -18,7 +18,8 @@ settings = parser["DEFAULT"]
 project, author, release = settings["title"], settings["author"], settings["version"]
 project_copyright, GIT, BRANCH = settings["copyright"], settings["git_url"], settings["branch"]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+napoleon_google_docstring, napoleon_preprocess_types = False, True
 nb_execution_mode, nb_output_stderr = "off", "remove"
 nb_code_prompt_show = nb_code_prompt_hide = "Code"
 nb_render_markdown_format = "myst"  # so that links in outputs lead to pages, too
@@ -173,6 +174,14 @@ def as_rst(text):
     return re.sub(r"`([^`]+)`|[\\*_|<>]", one, text)
 
 
+def escaped(lines):
+    "The lines of a docstring, in which examples stay as they are."
+    is_example = False
+    for line in lines:
+        is_example = line.lstrip().startswith(">>>") or is_example and bool(line.strip())
+        yield line if is_example else as_rst(line)
+
+
 def comments_in(code):
     "Line -> the comment that describes it: at its end, or right above it."
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
@@ -182,8 +191,9 @@ def comments_in(code):
 
 def describe(app, what, name, thing, options, lines):
     "Add to a docstring what comments in the source say of parameters, fields and constants."
-    lines[:] = [] if what == "module" else map(as_rst, lines)  # a page has its own introduction
-    if what in ("module", "class", "exception", "function", "method"):
+    has_section = "Parameters" in lines
+    lines[:] = [] if what == "module" else escaped(lines)  # a page has its own introduction
+    if not has_section and what in ("module", "class", "exception", "function", "method"):
         code = textwrap.dedent(inspect.getsource(thing))
         node = ast.parse(code) if what == "module" else ast.parse(code).body[0]
         read = of_function if isinstance(node, ast.FunctionDef) else of_body
@@ -198,12 +208,6 @@ def is_foreign(app, what, name, thing, skipped, options):
     )
 
 
-def without_bounds(app, what, name, thing, options, signature, returns):
-    "A signature without the bounds that pydantic checks: `int` for `Annotated[int, Gt(gt=0)]`."
-    bounded = r"Annotated\[([^\[\],]+), (?:[^\[\]]|\[[^\[\]]*\])*\]"
-    return signature and re.sub(bounded, r"\1", signature), returns
-
-
 def write_explore(app, error):
     "Write the page Explore into the book; without its libraries, say that it is missing."
     try:
@@ -214,7 +218,6 @@ def write_explore(app, error):
 
 def setup(app):
     app.connect("source-read", read_notebook)
-    app.connect("autodoc-process-docstring", describe)
+    app.connect("autodoc-process-docstring", describe, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", is_foreign)
-    app.connect("autodoc-process-signature", without_bounds)
     app.connect("build-finished", write_explore)

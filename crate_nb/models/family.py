@@ -30,24 +30,74 @@ from .checkpoints import numbers_of, recognise, unwrap
 # %% ../../nbs/models/family.ipynb #0ae85f66
 @dataclass(frozen=True)
 class Variant:
-    "One member of the family."
+    """One member of the family: which halves its layers have, and what stands around them.
 
-    output: str  # a row of `compress.OUTPUT_MAPS`
-    sign: int = 1  # of the first half: Z + out(...) or Z - out(...)
-    compress: str = "mssa"  # a row of `compress.COMPRESS`
-    sparsify: str = "ista"  # a row of `sparsify.SPARSIFY`
-    skip: bool = False  # a second skip connection, around the second half
-    norm_eps: float = 1e-5  # of every LayerNorm
-    scale: float | None = None  # the first value of a learned factor for each channel; None: none
-    lam: float | None = None  # ISTA's l1 weight, where the member has its own; None: any
-    embed: str = "normed"  # a row of `EMBEDDINGS`: how patches become tokens
-    pool: str = "class"  # what the head reads: the `class` token, or the `mean` of the patches
-    init: str = "pytorch"  # a row of `INITS`: how weights are drawn
-    model: str = "classifier"  # a row of `MODELS`: what stands before and behind the layers
-    task: str = "classification"  # a row of `training.TASKS`: what is trained
-    paper: str = ""  # its name in the paper
-    color: str = "#777777"  # in figures
-    marker: str = "P"  # in figures
+    Parameters
+    ----------
+    output : str
+        Output map of the first half: a row of `OUTPUT_MAPS`, such as learned, transpose
+        (CRATE-T), subspace (CRATE-C and CRATE-N), fixed or identity.
+    sign : int, default 1
+        Of the first half: Z + out(...) for 1, Z - out(...) for -1.
+    compress : str, default "mssa"
+        First half: a row of `COMPRESS`.
+    sparsify : str, default "ista"
+        Second half: a row of `SPARSIFY`.
+    skip : bool, default False
+        Whether a second skip connection leads around the second half.
+    norm_eps : float, default 1e-5
+        Of every LayerNorm.
+    scale : float, optional
+        First value of a learned factor for each channel; None: no such factor.
+    lam : float, optional
+        ISTA's l1 weight, where the member has its own; None: any.
+    embed : str, default "normed"
+        How patches become tokens: a row of `EMBEDDINGS`.
+    pool : {"class", "mean"}, default "class"
+        What the head reads: the class token, or the mean of the patches.
+    init : str, default "pytorch"
+        How weights are drawn: a row of `INITS`.
+    model : str, default "classifier"
+        What stands before and behind the layers: a row of `MODELS`.
+    task : str, default "classification"
+        What is trained: a row of `TASKS`.
+    paper : str, default ""
+        Its name in the paper.
+    color : str, default "#777777"
+        In figures.
+    marker : str, default "P"
+        In figures, as matplotlib names it.
+
+    Raises
+    ------
+    UserError
+        If `sign` or `pool` is not among the values above; the other names are looked up when a
+        model is built.
+
+    Examples
+    --------
+    >>> from crate_nb import VARIANTS, Variant
+    >>> VARIANTS["crate-n"].sign
+    -1
+    >>> minus = Variant("identity", sign=-1, paper="CRATE, - identity")
+    """
+
+    output: str
+    sign: int = 1
+    compress: str = "mssa"
+    sparsify: str = "ista"
+    skip: bool = False
+    norm_eps: float = 1e-5
+    scale: float | None = None
+    lam: float | None = None
+    embed: str = "normed"
+    pool: str = "class"
+    init: str = "pytorch"
+    model: str = "classifier"
+    task: str = "classification"
+    paper: str = ""
+    color: str = "#777777"
+    marker: str = "P"
 
     def __post_init__(self):
         if self.sign not in (1, -1):
@@ -244,21 +294,62 @@ def check_sizes(
 # %% ../../nbs/models/family.ipynb #c889dcfa
 @dataclass(frozen=True)
 class Architecture:
-    "All that decides a model's tensors; a `UserError` if the sizes do not fit."
+    """All that decides a model's tensors.
 
-    variant: str = "crate"  # a row of `VARIANTS`
-    image_size: int = 224  # side of the square images in pixels
-    patch_size: int = 16  # side of a patch in pixels, which divides image_size
-    channels: int = 3  # C, of the images
-    num_classes: int = 10  # logits
-    dim: int = 384  # d
-    depth: int = 12  # L
-    heads: int = 6  # K, which divides d
-    eta: float = 0.1  # ISTA's step size
-    lam: float = 0.1  # ISTA's l1 weight; that of the variant, where it has its own
-    dropout: float = 0.0  # after positions, softmax and output map
-    head_eps: float | None = None  # of the head's LayerNorm; None: that of all others
-    norm_twice: bool = False  # whether a classifier's head applies its LayerNorm twice
+    Parameters
+    ----------
+    variant : str, default "crate"
+        A row of `VARIANTS`.
+    image_size : int, default 224
+        Side of the square images in pixels.
+    patch_size : int, default 16
+        Side of a patch in pixels, which divides `image_size`.
+    channels : int, default 3
+        C, of the images.
+    num_classes : int, default 10
+        Number of logits.
+    dim : int, default 384
+        Width of a token, d.
+    depth : int, default 12
+        Layers, L.
+    heads : int, default 6
+        Subspaces of a layer, K, which divides d.
+    eta : float, default 0.1
+        ISTA's step size.
+    lam : float, default 0.1
+        ISTA's l1 weight; that of the variant, where it has its own.
+    dropout : float, default 0.0
+        After positions, softmax and output map.
+    head_eps : float, optional
+        Of the head's LayerNorm; None: that of all others.
+    norm_twice : bool, default False
+        Whether a classifier's head applies its LayerNorm twice.
+
+    Raises
+    ------
+    UserError
+        If a value is not allowed, patches do not tile the image, or heads do not divide `dim`.
+
+    Examples
+    --------
+    >>> from crate_nb.models.family import Architecture
+    >>> Architecture(image_size=32, patch_size=4).patches
+    64
+    """
+
+    variant: str = "crate"
+    image_size: int = 224
+    patch_size: int = 16
+    channels: int = 3
+    num_classes: int = 10
+    dim: int = 384
+    depth: int = 12
+    heads: int = 6
+    eta: float = 0.1
+    lam: float = 0.1
+    dropout: float = 0.0
+    head_eps: float | None = None
+    norm_twice: bool = False
 
     def __post_init__(self):
         check_choice("variant", self.variant, VARIANTS)
@@ -604,22 +695,70 @@ def classifiers() -> list[str]:  # names
     return [name for name, row in VARIANTS.items() if row.model == "classifier"]
 
 # %% ../../nbs/models/family.ipynb #f4cc7e03
-def make_model(
-    architecture: Architecture,  # its variant says which row of `MODELS` builds it
-) -> LayeredModel:  # with fresh weights
-    "The model of an architecture, of any kind."
+def make_model(architecture: Architecture) -> LayeredModel:
+    """The model of an architecture: a classifier, a masked autoencoder or ToST with its own stem.
+
+    Parameters
+    ----------
+    architecture : Architecture
+        Variant and sizes; the variant says which row of `MODELS` builds the model.
+
+    Returns
+    -------
+    LayeredModel
+        With fresh weights, drawn by torch's generator.
+
+    Raises
+    ------
+    UserError
+        If the model asks more of its sizes than others do, and they do not fit.
+
+    Examples
+    --------
+    >>> from crate_nb import make_model
+    >>> from crate_nb.models.family import Architecture
+    >>> sizes = dict(image_size=16, patch_size=4, dim=16, depth=2, heads=2)
+    >>> type(make_model(Architecture("crate-mae", **sizes))).__name__
+    'MaskedAutoencoder'
+    """
     kind = VARIANTS[architecture.variant].model
     return resolve(MODELS[check_choice("model", kind, MODELS)])(architecture)
 
 # %% ../../nbs/models/family.ipynb #1558451c
 class CRATE(Classifier):
-    "A classifier of any variant and size; a `UserError` if the sizes do not fit."
+    """An image classifier of any variant and size.
 
-    def __init__(
-        self,
-        *args,  # fields of `Architecture` in their order: the variant first
-        **kw,  # fields of `Architecture` by name
-    ):
+    Parameters
+    ----------
+    *args
+        Fields of `Architecture` in their order: `variant`, `image_size`, `patch_size`, `channels`,
+        `num_classes`, `dim`, `depth`, `heads`, `eta`, `lam`, `dropout`.
+    **kw
+        The same by name. The defaults are CRATE-Tiny at 224/16 for ten classes.
+
+    Raises
+    ------
+    UserError
+        If a field is not allowed, sizes do not fit each other, or the variant is no classifier.
+
+    Notes
+    -----
+    `model(x)` takes standardised images (B, C, H, W) and gives logits (B, classes);
+    `model(x, return_layers=True)` gives the tokens [Z^0, ..., Z^L] of all layers, too, each
+    (B, N, d) with the class token first. A layer is eqs. 2 and 3 of the paper: compress, output
+    map, skip connection, sparsify.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from crate_nb import CRATE
+    >>> model = CRATE("crate-t", image_size=8, patch_size=2, dim=16, depth=2, heads=2)
+    >>> logits, zs = model(torch.zeros(3, 3, 8, 8), return_layers=True)
+    >>> logits.shape, len(zs), zs[0].shape
+    (torch.Size([3, 10]), 3, torch.Size([3, 17, 16]))
+    """
+
+    def __init__(self, *args, **kw):
         super().__init__(Architecture(*args, **kw))
 
 # %% ../../nbs/models/family.ipynb #c819fd1f
@@ -684,38 +823,142 @@ def official_heads(
     )
 
 # %% ../../nbs/models/family.ipynb #d3a3ad38
-def crate_tiny(
-    **kw,  # fields of `Architecture`; they take precedence over the size's own
-) -> CRATE:  # with fresh weights
-    "CRATE-Tiny: d 384, L 12, K 6."
+def crate_tiny(**kw) -> CRATE:
+    """CRATE-Tiny: d 384, L 12, K 6.
+
+    Parameters
+    ----------
+    **kw
+        Fields of `Architecture`, such as `variant` or `num_classes`; they take precedence over the
+        size's own.
+
+    Returns
+    -------
+    CRATE
+        With fresh weights, for images of 224 x 224 pixels by default.
+
+    Raises
+    ------
+    UserError
+        If a value is not allowed or the sizes do not fit.
+
+    Examples
+    --------
+    >>> from crate_nb import crate_tiny
+    >>> from crate_nb import count_parameters
+    >>> count_parameters(crate_tiny(num_classes=1000))
+    6090856
+    """
     return CRATE(**SIZES["tiny"] | kw)
 
 # %% ../../nbs/models/family.ipynb #96eaea9f
-def crate_small(
-    **kw,  # fields of `Architecture`; they take precedence over the size's own
-) -> CRATE:  # with fresh weights
-    "CRATE-Small: d 576, L 12, K 12."
+def crate_small(**kw) -> CRATE:
+    """CRATE-Small: d 576, L 12, K 12.
+
+    Parameters
+    ----------
+    **kw
+        Fields of `Architecture`, such as `variant` or `num_classes`; they take precedence over the
+        size's own.
+
+    Returns
+    -------
+    CRATE
+        With fresh weights, for images of 224 x 224 pixels by default.
+
+    Raises
+    ------
+    UserError
+        If a value is not allowed or the sizes do not fit.
+
+    Examples
+    --------
+    >>> from crate_nb import crate_small
+    >>> from crate_nb import count_parameters
+    >>> count_parameters(crate_small(num_classes=1000))
+    13116328
+    """
     return CRATE(**SIZES["small"] | kw)
 
 # %% ../../nbs/models/family.ipynb #021d8fe8
-def crate_base(
-    **kw,  # fields of `Architecture`; they take precedence over the size's own
-) -> CRATE:  # with fresh weights
-    "CRATE-Base: d 768, L 12, K 12."
+def crate_base(**kw) -> CRATE:
+    """CRATE-Base: d 768, L 12, K 12.
+
+    Parameters
+    ----------
+    **kw
+        Fields of `Architecture`, such as `variant` or `num_classes`; they take precedence over the
+        size's own.
+
+    Returns
+    -------
+    CRATE
+        With fresh weights, for images of 224 x 224 pixels by default.
+
+    Raises
+    ------
+    UserError
+        If a value is not allowed or the sizes do not fit.
+
+    Examples
+    --------
+    >>> from crate_nb import crate_base
+    >>> model = crate_base(depth=1, image_size=32, patch_size=4)
+    >>> model.config["dim"], model.config["depth"]
+    (768, 1)
+    """
     return CRATE(**SIZES["base"] | kw)
 
 # %% ../../nbs/models/family.ipynb #dda3c5d6
-def crate_large(
-    **kw,  # fields of `Architecture`; they take precedence over the size's own
-) -> CRATE:  # with fresh weights
-    "CRATE-Large: d 1024, L 24, K 16."
+def crate_large(**kw) -> CRATE:
+    """CRATE-Large: d 1024, L 24, K 16.
+
+    Parameters
+    ----------
+    **kw
+        Fields of `Architecture`, such as `variant` or `num_classes`; they take precedence over the
+        size's own.
+
+    Returns
+    -------
+    CRATE
+        With fresh weights, for images of 224 x 224 pixels by default.
+
+    Raises
+    ------
+    UserError
+        If a value is not allowed or the sizes do not fit.
+
+    Examples
+    --------
+    >>> from crate_nb import crate_large
+    >>> model = crate_large(depth=1, image_size=32, patch_size=4)
+    >>> model.config["dim"], model.config["heads"]
+    (1024, 16)
+    """
     return CRATE(**SIZES["large"] | kw)
 
 # %% ../../nbs/models/family.ipynb #4755f02b
-def count_parameters(
-    model: nn.Module,  # its buffers do not count, nor what is frozen
-) -> int:  # entries, all tensors together
-    "The number of trainable parameters."
+def count_parameters(model: nn.Module) -> int:
+    """The number of trainable parameters.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Its buffers do not count, nor what is frozen.
+
+    Returns
+    -------
+    int
+        Entries of all tensors together.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from crate_nb import count_parameters
+    >>> count_parameters(torch.nn.Linear(3, 2))
+    8
+    """
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 # %% ../../nbs/models/family.ipynb #2542988e
@@ -788,10 +1031,32 @@ def _check_linear(name: str, layer: Layer):
     torch.testing.assert_close(f - shift, h @ output.matrix(u), msg=message)
 
 # %% ../../nbs/models/family.ipynb #46cdaee0
-def check_variant(
-    name: str,  # a row of `VARIANTS`, its halves and map registered, too
-):
-    "Raise an AssertionError unless the row `name` behaves like a member of the family."
+def check_variant(name: str):
+    """Raise an AssertionError unless a row of `VARIANTS` behaves like a member of the family.
+
+    A small model is built and checked: shapes, gradients, the predicted parameters and FLOP, its
+    checkpoint, layers that do not depend on the order of tokens, and a linear output map. Call it
+    for a row of your own before you train.
+
+    Parameters
+    ----------
+    name : str
+        A row of `VARIANTS`; its halves and its map are registered, too.
+
+    Raises
+    ------
+    UserError
+        If there is no such row, or it builds no classifier.
+    AssertionError
+        If a property is missing; the message names it.
+
+    Examples
+    --------
+    >>> from crate_nb import VARIANTS, Variant, check_variant
+    >>> from crate_nb.core import registered
+    >>> with registered(VARIANTS, {"mine": Variant("transpose", sign=-1)}):
+    ...     check_variant("mine")
+    """
     if name in VARIANTS and name not in classifiers():
         kind, known = VARIANTS[name].model, ", ".join(classifiers())
         raise UserError(f"variant {name!r} builds another model ({kind}); check one of {known}")
@@ -936,18 +1201,56 @@ def _settle(system: str, a: Architecture, said: Mapping[str, object]):
 
 
 def load_official(
-    state: Mapping[str, Tensor],  # of one of the systems, plain or inside `state_dict` or `model`
-    heads: int | None = None,  # K, which no shape tells; None: that of the published size
-    channels: int = 3,  # of the images; the shapes tell only channels x patch_size^2
-    image_size: int | None = None,  # pixels a side; only ToST's file does not tell. None: 224
-    pool: str | None = None,  # what the head reads, `class` or `mean`; None: what is built
-    norm_twice: bool | None = None,  # `fc_norm` of a ViT: timm's False, CRATE's repository True
-    tokens_norm: bool | None = None,  # ToST normalises all tokens in class attention; None: yes
-    **kw,  # `eta`, `lam`, `dropout` as for `Architecture`
-) -> LayeredModel:  # a `Classifier`; of ToST and CRATE-MAE, a model of their own kind
-    """A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits.
+    state: Mapping[str, Tensor],
+    heads: int | None = None,
+    channels: int = 3,
+    image_size: int | None = None,
+    pool: str | None = None,
+    norm_twice: bool | None = None,
+    tokens_norm: bool | None = None,
+    **kw,
+) -> LayeredModel:
+    """A model with the weights of a checkpoint of CRATE, CRATE-alpha, ToST, CRATE-MAE or a ViT.
 
     A warning names what no tensor tells and the caller did not say.
+
+    Parameters
+    ----------
+    state : mapping of str to torch.Tensor
+        The state dict of one of the systems, plain or inside `state_dict` or `model`.
+    heads : int, optional
+        K, which no shape tells; None: that of the published size.
+    channels : int, default 3
+        Of the images; the shapes tell only channels x patch_size^2.
+    image_size : int, optional
+        Pixels a side, for ToST alone, whose file does not tell; None: 224.
+    pool : {"class", "mean"}, optional
+        What the head reads; None: what is built, with a warning.
+    norm_twice : bool, optional
+        For a ViT with `fc_norm`: False for timm's, True for that of CRATE's repository.
+    tokens_norm : bool, optional
+        Whether ToST normalises all tokens in class attention; None: yes, with a warning.
+    **kw
+        `eta`, `lam` and `dropout`, as for `Architecture`.
+
+    Returns
+    -------
+    LayeredModel
+        A `Classifier`; of ToST and CRATE-MAE, a model of their own kind.
+
+    Raises
+    ------
+    UserError
+        If a tensor is missing or misfits, or an option has to be said or has no meaning.
+
+    Examples
+    --------
+    >>> from crate_nb import crate_tiny, load_official
+    >>> from crate_nb.models.checkpoints import official_key
+    >>> small = crate_tiny(image_size=32, patch_size=8)
+    >>> state = {official_key(name): t for name, t in small.state_dict().items()}
+    >>> load_official(state, heads=6, pool="class").config["depth"]
+    12
     """
     theirs = unwrap(state)
     system = recognise(theirs)

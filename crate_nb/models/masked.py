@@ -50,13 +50,37 @@ def kept_patches(
     return kept
 
 
-def draw_masks(
-    count: int,  # images, B
-    patches: int,  # of an image, N
-    g: torch.Generator,  # of the draws; masks are made on its device
-    ratio: float = MASK_RATIO,  # share of the patches that is removed, r
-) -> Tensor:  # bool (B, N), true: removed
-    "Random masks; a `UserError` unless some patches are kept and some are removed."
+def draw_masks(count: int, patches: int, g: torch.Generator, ratio: float = MASK_RATIO) -> Tensor:
+    """Random masks of patches.
+
+    Parameters
+    ----------
+    count : int
+        Images, B.
+    patches : int
+        Patches of an image, N.
+    g : torch.Generator
+        Of the draws; masks are made on its device.
+    ratio : float, default 0.75
+        Share of the patches that is removed, r.
+
+    Returns
+    -------
+    torch.Tensor
+        bool (B, N), true: removed.
+
+    Raises
+    ------
+    UserError
+        Unless some patches are kept and some are removed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from crate_nb.models.masked import draw_masks
+    >>> draw_masks(2, 16, torch.Generator().manual_seed(0)).sum(1).tolist()
+    [12, 12]
+    """
     check_kind(g, torch.Generator, "make one: core.generator(name, seed)")
     kept = kept_patches(patches, ratio)
     noise = torch.rand(count, patches, generator=g, device=g.device)

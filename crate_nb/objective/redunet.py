@@ -377,59 +377,149 @@ def _rates_of(z: Tensor, labels: Tensor, net: _Vectors) -> RateReduction:
 class ReduNet(
     _Network, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
-    "A network that ascends the rate reduction layer by layer; a classifier and a transformer."
+    """A network that ascends the rate reduction layer by layer; a classifier and a transformer.
+
+    Its layers are built from labelled samples in one pass, without gradients. It is an estimator of
+    scikit-learn: `fit`, `partial_fit`, `predict`, `predict_proba`, `transform`, `score`.
+
+    Parameters
+    ----------
+    eta : float, default 0.5
+        Step size of the ascent, above 0.
+    eps : float, default 0.316...
+        Distortion, above 0, squared inside; the default is sqrt(0.1), since public code states
+        eps^2 = 0.1.
+    lam : float, default 500.0
+        How sharply classes are estimated, at least 0.
+    layers : int, default 100
+        L.
+    dtype : {"float64", "float32"}, default "float64"
+        Of all numbers.
+    device : str, default "cpu"
+        cpu, cuda, cuda:<index>, or auto.
+
+    Raises
+    ------
+    UserError
+        By `fit`: for settings, shapes or labels that are not allowed, NaN or inf.
+    NotFitted
+        If a method needs layers that are not built yet.
+
+    Notes
+    -----
+    Fitted attributes: `classes_` (K labels, sorted), `layers_` (E, C_j and gamma of each layer) and
+    `history_` (rate reduction and its parts by layer, nats per sample).
+
+    References
+    ----------
+    Chan et al., ReduNet: A White-box Deep Network from the Principle of Maximizing Rate Reduction,
+    JMLR 2022.
+
+    Examples
+    --------
+    >>> from crate_nb import ReduNet
+    >>> X, y = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]], ["a", "a", "b", "b"]
+    >>> net = ReduNet(layers=3).fit(X, y)
+    >>> net.predict([[2.0, 0.1]]).tolist()
+    ['a']
+    >>> net.history_.columns.tolist()
+    ['layer', 'rate_reduction', 'rate', 'class_rate']
+    """
 
     def __init__(
         self,
-        eta: float = 0.5,  # step size
-        eps: float = 0.1**0.5,  # distortion (> 0), squared inside; public code states eps^2
-        lam: float = 500.0,  # how sharply classes are estimated
-        layers: int = 100,  # L
-        dtype: str = "float64",  # or float32
-        device: str = "cpu",  # cpu, cuda, cuda:<index>, or auto
+        eta: float = 0.5,
+        eps: float = 0.1**0.5,
+        lam: float = 500.0,
+        layers: int = 100,
+        dtype: str = "float64",
+        device: str = "cpu",
     ):
         self.eta, self.eps, self.lam, self.layers = eta, eps, lam, layers
         self.dtype, self.device = dtype, device
 
-    def fit(
-        self,
-        X,  # samples (m, d)
-        y,  # labels (m) of two classes or more, numbers or text
-    ) -> "ReduNet":
-        "Build the layers from labelled samples."
+    def fit(self, X, y) -> "ReduNet":
+        """Build the layers from labelled samples.
+
+        Parameters
+        ----------
+        X : array_like of shape (m, d)
+            Samples.
+        y : array_like of shape (m,)
+            Labels of two classes or more, numbers or text.
+
+        Returns
+        -------
+        ReduNet
+            The network itself.
+        """
         return self._begin(X, y, None)
 
-    def partial_fit(
-        self,
-        X,  # samples (m, d)
-        y,  # labels (m)
-        classes=None,  # at the first call: all labels that will come; None: those of `y`
-    ) -> "ReduNet":
-        "Add the sums of new samples to those of each layer, or `fit` if there are none."
+    def partial_fit(self, X, y, classes=None) -> "ReduNet":
+        """Add the sums of new samples to those of each layer, or `fit` if there are none.
+
+        Parameters
+        ----------
+        X : array_like of shape (m, d)
+            Samples.
+        y : array_like of shape (m,)
+            Labels.
+        classes : array_like, optional
+            At the first call: all labels that will come; None: those of `y`.
+
+        Returns
+        -------
+        ReduNet
+            The network itself.
+        """
         if not hasattr(self, "layers_"):
             return self._begin(X, y, classes)
         X, y = self._read(X, y)
         return self._add(X, _coded(self, y))
 
-    def transform(
-        self,
-        X,  # samples (m, d)
-    ) -> np.ndarray:  # features of unit length, of the shape of X
-        "The features behind the last layer."
+    def transform(self, X) -> np.ndarray:
+        """The features behind the last layer.
+
+        Parameters
+        ----------
+        X : array_like of shape (m, d)
+            Samples.
+
+        Returns
+        -------
+        numpy.ndarray of shape (m, d)
+            Features of unit length.
+        """
         return self._leave(self._last(X)[0])
 
-    def predict_proba(
-        self,
-        X,  # samples (m, d)
-    ) -> np.ndarray:  # (m, K), rows add up to 1
-        "The estimate pi of the last layer."
+    def predict_proba(self, X) -> np.ndarray:
+        """The estimate pi of the last layer.
+
+        Parameters
+        ----------
+        X : array_like of shape (m, d)
+            Samples.
+
+        Returns
+        -------
+        numpy.ndarray of shape (m, K)
+            Rows add up to 1.
+        """
         return self._last(X)[1].cpu().numpy()
 
-    def predict(
-        self,
-        X,  # samples (m, d)
-    ) -> np.ndarray:  # labels (m)
-        "The class of the largest pi."
+    def predict(self, X) -> np.ndarray:
+        """The class of the largest pi.
+
+        Parameters
+        ----------
+        X : array_like of shape (m, d)
+            Samples.
+
+        Returns
+        -------
+        numpy.ndarray of shape (m,)
+            Labels.
+        """
         chosen = self.predict_proba(X).argmax(1)
         return self.classes_[chosen]
 

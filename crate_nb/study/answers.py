@@ -31,11 +31,34 @@ class Interval:
     high: float  # upper end, inf for one value
 
 # %% ../../nbs/study/answers.ipynb #c1a10005
-def interval(
-    values: Sequence[float],  # at least one
-    level: float = 0.95,  # of confidence, in (0, 1)
-) -> Interval:  # `std` is that of the values, with n - 1; nan for one value
-    "Student's interval of the mean of `values`; a `UserError` if there are none."
+def interval(values: Sequence[float], level: float = 0.95) -> Interval:
+    """Student's interval of the mean of some values.
+
+    Parameters
+    ----------
+    values : sequence of float
+        At least one, such as an accuracy (%) for each seed.
+    level : float, default 0.95
+        Of confidence, in (0, 1).
+
+    Returns
+    -------
+    Interval
+        n, mean, std, low and high; `std` is that of the values, with n - 1. One value has an
+        infinite interval, and nan as its std.
+
+    Raises
+    ------
+    UserError
+        If there are no values.
+
+    Examples
+    --------
+    >>> from crate_nb import interval
+    >>> i = interval([1.0, 2.0, 3.0])
+    >>> i.n, round(float(i.low), 2), round(float(i.high), 2)
+    (3, -0.48, 4.48)
+    """
     x = pd.Series(values, dtype=float)
     if x.empty:
         raise UserError("an interval of no values; give at least one")
@@ -73,15 +96,45 @@ ENOUGH = 3  # seeds; the spread of fewer says too little for a verdict
 
 @dataclass(frozen=True)
 class Check:
-    "A quantity with one value per seed; above `threshold` if the claim is true."
+    """A quantity with one value per seed; above `threshold` if the claim is true.
 
-    label: str  # what the quantity is, as tables show it
-    values: tuple[float, ...]  # of the quantity, one per seed, in the claim's unit
-    paper: float | None = None  # the same quantity from the printed tables
-    threshold: float = 0.0  # in the claim's unit; below 0 it is a margin
-    noise: float = 0.0  # variance that more seeds do not lower: that of the test images
-    noise_from: Literal["", "image by image", "bound"] = ""  # how it was found; bound: from above
-    below: bool = False  # whether the claim says below `threshold`
+    Parameters
+    ----------
+    label : str
+        What the quantity is, as tables show it.
+    values : tuple of float
+        Of the quantity, one per seed, in the claim's unit.
+    paper : float, optional
+        The same quantity from the printed tables; None: nothing is printed.
+    threshold : float, default 0.0
+        In the claim's unit; below 0 it is a margin.
+    noise : float, default 0.0
+        Variance that more seeds do not lower: that of the test images.
+    noise_from : {"", "image by image", "bound"}, default ""
+        How the noise was found; bound: from above.
+    below : bool, default False
+        Whether the claim says below `threshold`.
+
+    Notes
+    -----
+    The interval of the mean adds the noise to the variance over seeds (Cochran and Cox). Fewer than
+    three seeds give no verdict.
+
+    Examples
+    --------
+    >>> from crate_nb import Check
+    >>> gain = Check("CRATE over CRATE-C (points)", (1.2, 0.9, 1.1))
+    >>> round(gain.p_above(), 4)
+    0.0034
+    """
+
+    label: str
+    values: tuple[float, ...]
+    paper: float | None = None
+    threshold: float = 0.0
+    noise: float = 0.0
+    noise_from: Literal["", "image by image", "bound"] = ""
+    below: bool = False
 
     def _error(self) -> tuple[float, float]:
         "The standard error of the mean, and the share of its square that comes from the seeds."
@@ -89,11 +142,24 @@ class Check:
         total = seeds + self.noise
         return math.sqrt(total), seeds / total if total else 1.0
 
-    def interval(
-        self,
-        level: float = 0.95,  # of confidence, in (0, 1)
-    ) -> Interval:
-        "Mean and interval; infinite for one value, a `UserError` if there are none."
+    def interval(self, level: float = 0.95) -> Interval:
+        """Mean and interval.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Of confidence, in (0, 1).
+
+        Returns
+        -------
+        Interval
+            Infinite for one value.
+
+        Raises
+        ------
+        UserError
+            If there are no values.
+        """
         seeds = interval(self.values, level)
         if seeds.n == 1:
             return seeds
@@ -112,11 +178,23 @@ class Check:
         return _level_of(float(distance / error), share, len(self.values))
 
     def p_above(self) -> float:
-        "One-sided p of `quantity <= threshold`; 1 for fewer values than `ENOUGH`."
+        """One-sided p of `quantity <= threshold`.
+
+        Returns
+        -------
+        float
+            1 for fewer values than `ENOUGH`.
+        """
         return self._p(1)
 
     def p_below(self) -> float:
-        "One-sided p of `quantity >= threshold`; 1 for fewer values than `ENOUGH`."
+        """One-sided p of `quantity >= threshold`.
+
+        Returns
+        -------
+        float
+            1 for fewer values than `ENOUGH`.
+        """
         return self._p(-1)
 
 # %% ../../nbs/study/answers.ipynb #c1a10007
@@ -239,10 +317,33 @@ def _size(checks: Sequence[AnyCheck], sign: str) -> str:
     return "as printed" if sign == "holds" and not is_smaller else "open"
 
 
-def answer_of(
-    checks: Sequence[AnyCheck | None],  # None stands for a check that lacks records
-) -> Answer:
-    "The two answers that the checks of a claim give."
+def answer_of(checks: Sequence[AnyCheck | None]) -> Answer:
+    """The two answers that the checks of a claim give: of the direction and of the size.
+
+    Parameters
+    ----------
+    checks : sequence of Check, Resampled or None
+        None stands for a check that lacks records.
+
+    Returns
+    -------
+    Answer
+        `sign`: holds, fails, open or not run; `size`: as printed, smaller, larger, open, or - where
+        nothing is printed.
+
+    Notes
+    -----
+    The sign holds if all checks lie on the claimed side (one-sided p at most 0.025 each), and fails
+    if Holm's rule rejects that for one of them.
+
+    Examples
+    --------
+    >>> from crate_nb import Check, answer_of
+    >>> answer_of([Check("gain (points)", (1.2, 0.9, 1.1), paper=1.0)])
+    Answer(sign='holds', size='as printed')
+    >>> answer_of([None])
+    Answer(sign='not run', size='-')
+    """
     sign = sign_of(checks)
     return Answer(sign, _size([c for c in checks if c is not None], sign))
 
@@ -272,18 +373,52 @@ Statistic = Callable[[Any, float], Found[list[AnyCheck | None]]]  # how a claim 
 
 @dataclass(frozen=True)
 class Claim:
-    "What a source says, where, and how it is tested."
+    """What a source says, where, and how it is tested.
 
-    id: str  # its name, such as tab3-best
-    source: str  # figure or table, and section
-    quote: str  # the source's own words
-    says: str  # what is tested, in one line
-    statistic: Statistic  # (evidence, eps) -> its checks, and the ids of the records behind them
-    unit: str = ""  # of the checks
-    epses: tuple[float, ...] = (0.5,)  # the first gives the answer; others show if eps matters
-    experiment: str | None = None  # in `runs.EXPERIMENTS`: what would settle it; None: no run
-    differs: str = ""  # what may differ from the source's setting, besides the scale
-    elsewhere: tuple[tuple[str, Statistic], ...] = ()  # (label, statistic): under other settings
+    Parameters
+    ----------
+    id : str
+        Its name, such as tab3-best.
+    source : str
+        Figure or table, and section.
+    quote : str
+        The source's own words.
+    says : str
+        What is tested, in one line.
+    statistic : callable
+        (evidence, eps) -> `Found`: its checks, and the ids of the records behind them.
+    unit : str, default ""
+        Of the checks.
+    epses : tuple of float, default (0.5,)
+        The first gives the answer; others show if eps matters.
+    experiment : str, optional
+        A row of `EXPERIMENTS` that would settle it; None: no run would.
+    differs : str, default ""
+        What may differ from the source's setting, besides the scale.
+    elsewhere : tuple of (str, callable), default ()
+        (label, statistic): under other settings.
+
+    Examples
+    --------
+    >>> from crate_nb import Check, Claim
+    >>> from crate_nb.study.answers import Found, assess
+    >>> def gains(evidence, eps):
+    ...     return Found([Check("gain (points)", (1.2, 0.9, 1.1))])
+    >>> claim = Claim("gain", "Table 3", "CRATE is best", "CRATE beats CRATE-C", gains, "points")
+    >>> assess(claim, None)["sign"].tolist()
+    ['holds']
+    """
+
+    id: str
+    source: str
+    quote: str
+    says: str
+    statistic: Statistic
+    unit: str = ""
+    epses: tuple[float, ...] = (0.5,)
+    experiment: str | None = None
+    differs: str = ""
+    elsewhere: tuple[tuple[str, Statistic], ...] = ()
 
 # %% ../../nbs/study/answers.ipynb #9a0b0021
 _Read = Callable[[Outcome], float | None]  # None: the trial has no such number

@@ -91,14 +91,33 @@ def _count_tested(config: RunConfig, runs: Iterable[tuple[RunConfig, Record]]) -
 
 
 class Evidence:
-    "The records of a scale and data set, read once."
+    """The records of a scale and data set, read once.
 
-    def __init__(
-        self,
-        scale: str,  # whose store is read
-        dataset: str | None = None,  # name, folder or label of records; None: that of the scale
-        seeds: Sequence[int] | None = None,  # of the runs that count; None: all that are there
-    ):
+    Parameters
+    ----------
+    scale : str
+        A row of `SCALES`, whose store is read.
+    dataset : str, optional
+        Name, folder or label of records; None: that of the scale.
+    seeds : sequence of int, optional
+        Of the runs that count; None: all that are there.
+
+    Raises
+    ------
+    UserError
+        For an unknown scale or data set.
+
+    Examples
+    --------
+    >>> from crate_nb import Evidence, train
+    >>> from crate_nb.training.sweeps import plan
+    >>> runs = plan("fig2", "smoke", seeds=[0])
+    >>> record = train(runs[0], "smoke", device="cpu", progress=False)
+    >>> ("crate-c", "cross-entropy") in Evidence("smoke").by_seed("fig2")
+    True
+    """
+
+    def __init__(self, scale: str, dataset: str | None = None, seeds: Sequence[int] | None = None):
         self.scale, self.dataset = scale, dataset_label(scale, dataset)
         self.seeds = None if seeds is None else tuple(seeds)
         self._runs = _runs_of(Store(scale), self.dataset, self.seeds)
@@ -106,27 +125,52 @@ class Evidence:
         self._studies: dict[tuple[str, str], Study | None] = {}
         self._probes: pd.DataFrame | None = None
 
-    def on(
-        self,
-        dataset: str,  # another data set
-    ) -> "Evidence":
-        "The evidence of another data set, at the same scale and with the same seeds."
+    def on(self, dataset: str) -> "Evidence":
+        """The evidence of another data set, at the same scale and with the same seeds.
+
+        Parameters
+        ----------
+        dataset : str
+            Another data set.
+
+        Returns
+        -------
+        Evidence
+            Read anew.
+        """
         return Evidence(self.scale, dataset, self.seeds)
 
-    def records(
-        self,
-        experiment: str,  # a row of `runs.EXPERIMENTS`
-    ) -> list[Record]:
-        "The records of an experiment's runs."
+    def records(self, experiment: str) -> list[Record]:
+        """The records of an experiment's runs.
+
+        Parameters
+        ----------
+        experiment : str
+            A row of `EXPERIMENTS`, such as tab1, fig2, tab2 or tab3.
+
+        Returns
+        -------
+        list of Record
+            Of all seeds that are recorded.
+        """
         wanted = set(plan(experiment, self.scale, self.dataset, [0]))
         return [r for config, r in self._runs if config in wanted]
 
-    def study(
-        self,
-        width: str,  # `main` or `other`
-        experiment: str = "tab1",  # a row of `runs.GRIDS`
-    ) -> Study | None:  # None unless there are at least four models, of a complete grid
-        "A correlation study at one width; its draws are made once."
+    def study(self, width: str, experiment: str = "tab1") -> Study | None:
+        """A correlation study at one width; its draws are made once.
+
+        Parameters
+        ----------
+        width : {"main", "other"}
+            Which of the grid's widths.
+        experiment : str, default "tab1"
+            A row of `GRIDS`.
+
+        Returns
+        -------
+        Study or None
+            None unless there are at least four models, of a complete grid.
+        """
         key = width, experiment
         if key not in self._studies:
             grid = GRIDS[experiment].get(self.scale)
@@ -134,11 +178,19 @@ class Evidence:
             self._studies[key] = found
         return self._studies[key]
 
-    def srr_by_layer(
-        self,
-        eps: float,  # distortion
-    ) -> dict[str, pd.DataFrame]:  # variant -> (seed, epoch) down, layers across
-        "The recorded SRR of Figure 2's runs."
+    def srr_by_layer(self, eps: float) -> dict[str, pd.DataFrame]:
+        """The recorded SRR of Figure 2's runs.
+
+        Parameters
+        ----------
+        eps : float
+            Distortion of the rates: one of `probe_eps`.
+
+        Returns
+        -------
+        dict of str to pandas.DataFrame
+            Variant -> (seed, epoch) down, layers across; nats.
+        """
         if self._probes is None:
             self._probes = probe_table(self.records("fig2"))
         probes = self._probes

@@ -38,7 +38,13 @@ _STYLE: Any = {
 
 
 def use_style():
-    "Draw all later figures of this process in the house style."
+    """Draw all later figures of this process in the house style.
+
+    Examples
+    --------
+    >>> from crate_nb.study.figures import use_style
+    >>> use_style()
+    """
     sns.set_theme(context="paper", style="ticks", palette="colorblind", font_scale=1.0)
     mpl.rcParams.update(_STYLE)
 
@@ -168,11 +174,28 @@ def read_saved(
     return saved
 
 # %% ../../nbs/study/figures.ipynb #06eeb4a7
-def plus_minus(
-    i: Interval,  # symmetric about its mean, as `claims.interval` makes it at level 0.95
-    digits: int = 2,  # after the decimal point
-) -> str:  # such as 1.00 ± 0.25; for one value, or equal ones, the mean alone
-    "Mean and half-width of a 95 % interval; one value has no interval."
+def plus_minus(i: Interval, digits: int = 2) -> str:
+    """Mean and half-width of a 95 % interval, as text.
+
+    Parameters
+    ----------
+    i : Interval
+        Symmetric about its mean, as `interval` makes it.
+    digits : int, default 2
+        After the decimal point.
+
+    Returns
+    -------
+    str
+        Such as 1.00 ± 0.25; for one value, or equal ones, the mean alone.
+
+    Examples
+    --------
+    >>> from crate_nb import interval
+    >>> from crate_nb.study.figures import plus_minus
+    >>> plus_minus(interval([1.0, 2.0, 3.0]))
+    '2.00 ± 2.48'
+    """
     mean = f"{i.mean:.{digits}f}"
     return f"{mean} ± {i.high - i.mean:.{digits}f}" if i.low < i.high < math.inf else mean
 

@@ -360,7 +360,8 @@ def _check_unedited(folder: Path, files: Mapping[str, bytes | str]):
         if path.is_file() and path.read_text(errors="replace") != files[path.name]:
             raise UserError(
                 f"{path} is not what would be written: it was edited, or is an export of other "
-                "classes, precision, training or version; name a new folder, or replace it by force"
+                "classes, precision, training or version; name a new folder, or replace it with "
+                "--force (force=True)"
             )
 
 
@@ -394,17 +395,48 @@ def _write_folder(folder: Path, files: dict[str, bytes | str]):
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00017
 def export(
-    record: Record,  # of a run that was trained on this machine
-    folder: str | Path,  # to be made; empty or the same export, unedited, will do
-    place: Place | str | None = None,  # where it was trained, or its scale
-    classes: Sequence[str] | None = None,  # names; None: those of a known data set, or numbers
-    half: bool = False,  # round to half precision: a file of half the size
-    force: bool = False,  # replace an earlier export of the run, even if its text was edited
-) -> Path:  # the folder
-    """Write `model.safetensors`, `config.json` and `README.md`.
+    record: Record,
+    folder: str | Path,
+    place: Place | str | None = None,
+    classes: Sequence[str] | None = None,
+    half: bool = False,
+    force: bool = False,
+) -> Path:
+    """Write the trained model of a record as a folder: weights, configuration and model card.
 
-    A `UserError` if the weights are absent, or the folder holds something else or was edited;
-    nothing is written.
+    Parameters
+    ----------
+    record : Record
+        Of a run that was trained on this machine.
+    folder : str or pathlib.Path
+        To be made; empty or the same export, unedited, will do.
+    place : Place or str, optional
+        Where it was trained, or its scale; None: the scale with the run's sizes, or own.
+    classes : sequence of str, optional
+        Names, in the order of the labels; None: those of a known data set, or numbers.
+    half : bool, default False
+        Round to half precision: a file of half the size.
+    force : bool, default False
+        Replace an earlier export of the run, even if its text was edited.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder, with `model.safetensors`, `config.json` and `README.md`.
+
+    Raises
+    ------
+    UserError
+        If the weights are absent, or the folder holds something else or was edited; nothing is
+        written.
+
+    Examples
+    --------
+    >>> from crate_nb import export, scale_config, train
+    >>> record = train(scale_config("smoke", epochs=0), device="cpu", progress=False)
+    >>> folder = export(record, "untrained-digits")
+    >>> sorted(path.name for path in folder.iterdir())
+    ['README.md', 'config.json', 'model.safetensors']
     """
     folder = as_path(folder).resolve()
     _check_free(folder, check_record(record).id)
@@ -494,10 +526,33 @@ def _check_config(folder: Path, weights: TrainedWeights):
         )
 
 # %% ../../nbs/study/pretrained.ipynb #b2d0001e
-def from_pretrained(
-    path: str | Path,  # an exported folder, or its model.safetensors
-) -> LayeredModel:  # in evaluation mode, on the CPU, with an `About` as its `about`
-    "An exported model; a `UserError` if the file is damaged or no export."
+def from_pretrained(path: str | Path) -> LayeredModel:
+    """An exported model.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        An exported folder, or its `model.safetensors`.
+
+    Returns
+    -------
+    LayeredModel
+        In evaluation mode, on the CPU; its `about` has the names of the classes, and
+        `about.standardise(x)` makes uint8 pixels what the model reads.
+
+    Raises
+    ------
+    UserError
+        If the file is absent or damaged, or is no export.
+
+    Examples
+    --------
+    >>> from crate_nb import export, from_pretrained, scale_config, train
+    >>> record = train(scale_config("smoke", epochs=0), device="cpu", progress=False)
+    >>> model = from_pretrained(export(record, "exported-digits"))
+    >>> model.about.data, model.about.classes[:3]
+    ('digits', ('0', '1', '2'))
+    """
     path = as_path(path)
     if not path.exists():
         raise UserError(f"{path} does not exist; give a folder that crate-nb export has written")
@@ -564,12 +619,43 @@ def _about_model(model: nn.Module) -> About:
 
 @torch.no_grad()
 def predict(
-    model: nn.Module,  # of `from_pretrained` or `from_record`, on any device
-    *images: str | Path | Sequence[str | Path],  # image files, folders of them, or lists of both
-    top: int = 1,  # classes a file, the most probable first; at most all
-    batch_size: int = 64,  # files that are read at once
-) -> pd.DataFrame:  # columns file, class, probability; `top` rows a file
-    "The most probable classes of pictures; a `UserError` names a file that is no image."
+    model: nn.Module, *images: str | Path | Sequence[str | Path], top: int = 1, batch_size: int = 64
+) -> pd.DataFrame:
+    """The most probable classes of pictures.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Of `from_pretrained` or `from_record`, on any device.
+    *images : str, pathlib.Path or list
+        Image files, folders of them, or lists of both; an image that is not square is cropped to
+        its middle, then resized.
+    top : int, default 1
+        Classes a file, the most probable first; at most all.
+    batch_size : int, default 64
+        Files that are read at once.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns file, class, probability (of the softmax, not calibrated); `top` rows a file.
+
+    Raises
+    ------
+    UserError
+        If the model names no classes, `top` is out of range, or a file is absent or no image.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> from crate_nb import export, from_pretrained, predict, scale_config, train
+    >>> record = train(scale_config("smoke", epochs=0), device="cpu", progress=False)
+    >>> model = from_pretrained(export(record, "model"))
+    >>> Image.new("L", (8, 8)).save("black.png")
+    >>> table = predict(model, "black.png", top=2)
+    >>> table.columns.tolist(), len(table)
+    (['file', 'class', 'probability'], 2)
+    """
     about, rows = _about_model(model), []
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top {top}; allowed: 1 to {len(about.classes)}, the number of classes")

@@ -389,11 +389,37 @@ def _notebook_of(name: str) -> Path:
 
 
 def open_result(
-    name: str,  # of the result, as its front matter has it
-    namespace: Mapping[str, Any],  # `globals()` of its notebook
-    model: type[Parameters] = Parameters,  # with further fields, if the notebook has them
+    name: str, namespace: Mapping[str, Any], model: type[Parameters] = Parameters
 ) -> OpenResult:
-    "A result, opened with the parameters of its notebook; a `UserError` before any work."
+    """A result, opened with the parameters of its notebook.
+
+    Parameters
+    ----------
+    name : str
+        Of the result, as its front matter has it, such as tab3.
+    namespace : mapping of str to object
+        `globals()` of its notebook.
+    model : type, default Parameters
+        With further fields, if the notebook has them.
+
+    Returns
+    -------
+    OpenResult
+        Its scale, records and evidence, and what shows figures, tables and answers.
+
+    Raises
+    ------
+    UserError
+        Before any work: for an unknown name, or a parameter that is not allowed.
+
+    Examples
+    --------
+    >>> from crate_nb import open_result
+    >>> given = dict(scale="smoke", dataset=None, seeds=None, device="cpu", recorded=True)
+    >>> result = open_result("tab3", given)
+    >>> result.scale, result.label
+    ('smoke', 'digits')
+    """
     about = _read_result(_notebook_of(name))
     p = read_parameters(dict(namespace), model)
     if about.scale and p.scale not in (None, about.scale, "smoke", "quick"):
@@ -416,10 +442,28 @@ def saved_results(
     return {k: sorted(v, key=lambda r: (r.index, r.name)) for k, v in found.items()}
 
 
-def saved_answers(
-    figures: Path | None = None,  # the folder of scales; None: that of the home
-) -> pd.DataFrame:  # result, scale, dataset, and the columns of `answers.summary`
-    "All saved answers of all scales, the scale nearest to the paper first."
+def saved_answers(figures: Path | None = None) -> pd.DataFrame:
+    """All saved answers of all scales, the scale nearest to the paper first.
+
+    Parameters
+    ----------
+    figures : pathlib.Path, optional
+        The folder of scales; None: `figures` below the home.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per claim and scale: result, scale, dataset, and the columns of `summary`, such as
+        id, claim, sign, size, measured and n. Empty if none is saved.
+
+    Examples
+    --------
+    >>> from crate_nb import saved_answers
+    >>> from crate_nb.core import project_root
+    >>> answers = saved_answers(project_root() / "figures")
+    >>> set(answers.sign) <= {"holds", "fails", "open", "not run"}
+    True
+    """
     figures = figures or home() / "figures"
     frames = [
         pd.read_csv(path, keep_default_na=False).assign(result=path.stem.split("_answers")[0])

@@ -839,12 +839,40 @@ def _load_tree(name: str, folder: Path | None) -> ImageData:
     return data
 
 # %% ../../nbs/training/data.ipynb #da7a5051
-def load_data(
-    spec: str,  # a name from `NAMES`, or a folder of parquet
-    folder: str | Path | None = None,  # searched first for the archive or repository of a known set
-    size: int | None = None,  # to which images of several sizes are resized
-) -> ImageData:
-    "The data set `spec`, decoded; a `UserError` that says what to do if it is absent or damaged."
+def load_data(spec: str, folder: str | Path | None = None, size: int | None = None) -> ImageData:
+    """A data set, decoded and verified; a known one is downloaded the first time.
+
+    Parameters
+    ----------
+    spec : str
+        digits, cifar10, cifar100 or cifar10-jpeg75, or the path of a folder with train*.parquet and
+        test*.parquet.
+    folder : str or pathlib.Path, optional
+        Searched first for the archive or the repository of a known set; None: only the folder that
+        CRATE_NB_DATA names, and the downloads.
+    size : int, optional
+        Pixels a side, to which images of several sizes are resized: the shorter side, then the
+        centre is cut out. Only for a folder.
+
+    Returns
+    -------
+    ImageData
+        `x_train`, `x_test` (uint8, (n, C, H, W)), `y_train`, `y_test` (int64, (n,)), `classes` and
+        `digest`, which says exactly which pixels and labels these are.
+
+    Raises
+    ------
+    UserError
+        If there is no such set, it can't be downloaded, or its files are damaged or of other
+        images.
+
+    Examples
+    --------
+    >>> from crate_nb import load_data
+    >>> digits = load_data("digits")
+    >>> digits.x_train.shape, digits.x_train.dtype, digits.classes
+    (torch.Size([1437, 1, 8, 8]), torch.uint8, 10)
+    """
     name = dataset_name(spec)
     named = None if folder is None else as_path(folder)
     own = as_path(spec)

@@ -805,14 +805,57 @@ def _check_start(config: RunConfig, images: ImageData, place: Place):
 
 
 def train(
-    config: RunConfig,  # what is trained
-    place: Place | str | None = None,  # where, or a scale; None: the scale with the run's sizes
-    force: bool = False,  # train even if there is a record, and replace it at the end
-    report: Callable | None = None,  # report(steps, values): steps since its last call, means
-    engine: Engine | None = None,  # wins over the place's device, precision and `compiled`
-    **options,  # fields of `Place`, such as `device="cpu"` or `progress=False`
+    config: RunConfig,
+    place: Place | str | None = None,
+    force: bool = False,
+    report: Callable | None = None,
+    engine: Engine | None = None,
+    **options,
 ) -> Record:
-    "The record of `config`: the stored one, or a new one by training, resumed if it was begun."
+    """The record of a run: the stored one, or a new one by training, resumed if it was begun.
+
+    Parameters
+    ----------
+    config : RunConfig
+        What is trained.
+    place : Place or str, optional
+        Where, or a scale, whose records the run joins; None: the scale with the run's sizes, or
+        own.
+    force : bool, default False
+        Train even if there is a record, and replace it at the end.
+    report : callable, optional
+        Called as report(steps, values): steps since its last call, and means; None: a progress bar.
+    engine : Engine, optional
+        Wins over the place's device, precision and `compiled`.
+    **options
+        Fields of `Place`, such as `device="cpu"`, `threads=2` or `progress=False`.
+
+    Returns
+    -------
+    Record
+        History, probes and final metrics; it is stored, and the weights beside it.
+
+    Raises
+    ------
+    UserError
+        For anything but a `RunConfig`, an unknown option, absent data, other images than those of
+        the records, or a loss that is not finite.
+    Paused
+        If the deadline of the place has come; the same call goes on from there.
+
+    Notes
+    -----
+    A run has the same record, bit for bit, for one number of threads and one version of torch. With
+    `srr_layer`, the loss is cross-entropy plus alpha times SRR of one layer (eq. 14).
+
+    Examples
+    --------
+    >>> from crate_nb import scale_config, train
+    >>> config = scale_config("smoke", epochs=1)
+    >>> record = train(config, device="cpu", progress=False)
+    >>> record.id == config.id, record.final["epochs"]
+    (True, 1)
+    """
     check_kind(config, RunConfig, "make one with scale_config(scale)")
     place = as_place(place, **options)
     store = place.store(config)
@@ -846,18 +889,28 @@ def _stored(record: Record, store: Store, place: Place) -> Record:
     return record
 
 # %% ../../nbs/training/loop.ipynb #36b826d7
+def _absent(path: Path, id: str) -> str:
+    "What to say where a run's weights are not: the scales that have them, or how to get them."
+    if scales := sorted(p.parent.name for p in path.parent.parent.glob(f"*/{path.name}")):
+        return (
+            f"the weights of run {id} are not those of scale {path.parent.name}; "
+            f"name the scale that has them: {', '.join(scales)}"
+        )
+    return (
+        f"the weights of run {id} are not on this machine (records travel without them): "
+        f"there is no {path}; set CRATE_NB_HOME to a folder of yours and train the run there: "
+        "train(record.config, scale)"
+    )
+
+
 def _load_trained(path: Path, record: Record, kept: str | None) -> dict[str, Tensor]:
     if not path.is_file():
-        raise UserError(
-            f"the weights of run {record.id} are not on this machine (records travel without "
-            "them); set CRATE_NB_HOME to a folder of yours and train the run there: "
-            "train(record.config, scale)"
-        )
+        raise UserError(_absent(path, record.id))
     state, _ = read_safetensors(path)
     if kept is not None and kept != weights_digest(state):
         raise UserError(
             f"the weights {path} are not those of the record; "
-            f"delete them and train run {record.id} again with force"
+            f"delete them and train run {record.id} again with --force (force=True)"
         )
     return state
 
@@ -869,18 +922,44 @@ def _level_of(record: Record, level: float) -> dict[str, Any]:
 
 
 def trained_model(
-    record: Record,  # of a run that was trained on this machine
-    place: Place | str | None = None,  # where it was trained, or its scale
-    level: float | None = None,  # the weights when the training loss fell to it; None: the end
-) -> LayeredModel:  # in evaluation mode
-    "The model of a record with its trained weights, on the CPU; a `UserError` if they are absent."
+    record: Record, place: Place | str | None = None, level: float | None = None
+) -> LayeredModel:
+    """The model of a record with its trained weights.
+
+    Parameters
+    ----------
+    record : Record
+        Of a run that was trained on this machine: records travel without weights.
+    place : Place or str, optional
+        Where it was trained, or its scale; None: the scale with the run's sizes, or own.
+    level : float, optional
+        The weights when the training loss first fell to this level; None: those of the end.
+
+    Returns
+    -------
+    LayeredModel
+        On the CPU, in evaluation mode.
+
+    Raises
+    ------
+    UserError
+        If the weights are absent, are not those of the record, or the level was not reached.
+
+    Examples
+    --------
+    >>> from crate_nb import scale_config, train, trained_model
+    >>> record = train(scale_config("smoke", epochs=0), device="cpu", progress=False)
+    >>> trained_model(record).config["dim"]
+    16
+    """
     record, made = check_record(record), record.provenance
     told = made if level is None else _level_of(record, level)
     path = as_place(place).store(record.config).weights(record.id, level)
     state = _load_trained(path, record, told.get("weights_digest"))
     if "classes" not in made:
         raise UserError(
-            f"record {record.id} is older than its weights' format; train it again with force"
+            f"record {record.id} is older than its weights' format; "
+            "train it again with --force (force=True)"
         )
     build = partial(build_model, record.config, made["channels"], made["classes"])
     return build_fitting(build, state).eval()

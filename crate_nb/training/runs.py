@@ -5,17 +5,19 @@
 # %% auto #0
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Level', 'Weight', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'QUICK_SCALES',
            'MOST_RUNS', 'REGULARISED', 'FOUR', 'SIX', 'SIXTEEN', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES',
-           'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'Strict', 'Identified', 'unused_options', 'RunConfig',
-           'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields', 'Rule', 'read_rules',
-           'rules_here', 'rule_digests', 'regularised_at', 'by_data', 'equal_width']
+           'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'described', 'Described', 'Strict', 'Identified',
+           'unused_options', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle',
+           'varied_fields', 'Rule', 'read_rules', 'rules_here', 'rule_digests', 'regularised_at', 'by_data',
+           'equal_width']
 
 # %% ../../nbs/training/runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union, get_args, get_origin
 import pydantic
 from ..core import UserError, check_choice, project_root, read_file, reading, resolve
 from ..models.compress import COMPRESS
@@ -52,7 +54,7 @@ def one_line(
         return f"{what} {where!r}: {message}"
     return f"{what} {where!r}: {message} (given: {_shown(problem['input'])})"
 
-# %% ../../nbs/training/runs.ipynb #18282520
+# %% ../../nbs/training/runs.ipynb #d40c0894
 _MOST = 2**31 - 1  # what libraries take as an integer
 Positive = Annotated[int, pydantic.Field(gt=0, le=_MOST)]  # of strict fields: a number of things
 Count = Annotated[int, pydantic.Field(ge=0, le=_MOST)]  # of strict fields: 0 is allowed, too
@@ -61,8 +63,90 @@ Eps = Annotated[float, pydantic.Field(ge=1e-6, le=1e6)]  # of strict fields: a d
 Level = Annotated[float, pydantic.Field(gt=0, le=1e6)]  # of strict fields: a loss, in nats
 Weight = Annotated[float, pydantic.Field(ge=0, le=1e30)]  # of strict fields: finite in float32
 
+# %% ../../nbs/training/runs.ipynb #81f8f9e8
+def described(
+    default: Any,  # of the field; `...` for one that must be given
+    text: str,  # what the field is, in its unit
+    **bounds,  # of `pydantic.Field`, such as `gt=0`
+) -> Any:  # a field of a pydantic class
+    "A field with its description."
+    return pydantic.Field(default, description=text, **bounds)
 
-class Strict(pydantic.BaseModel):
+
+def _kind(annotation: Any) -> str:
+    "A type as a docstring names it: `int or None`, `tuple of float`."
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _kind(inner[0])
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
+    if origin in (Union, UnionType):
+        return " or ".join(map(_kind, inner))
+    if origin is tuple:
+        return f"tuple of {_kind(inner[0])}"
+    return "None" if annotation is NoneType else getattr(annotation, "__name__", str(annotation))
+
+
+_SIGNS = dict(gt="above", ge="at least", lt="below", le="at most")
+
+
+def _bounds(field: pydantic.fields.FieldInfo) -> list[str]:
+    "The bounds of a field in words; those that only protect the machine are left out."
+    parts = [field.annotation, *get_args(field.annotation)]
+    metadata = [field.metadata, *(getattr(part, "__metadata__", ()) for part in parts)]
+    given = [bound for group in metadata for bound in group]
+    given += [bound for info in given for bound in getattr(info, "metadata", ())]
+    found = ((word, getattr(b, sign, None)) for b in given for sign, word in _SIGNS.items())
+    return [f"{word} {value:g}" for word, value in found if value is not None and value < _MOST]
+
+# %% ../../nbs/training/runs.ipynb #f8b7030a
+def _parameters(fields: Mapping[str, pydantic.fields.FieldInfo]) -> str:
+    "The section of a docstring that describes fields."
+    lines = ["Parameters", "----------"]
+    for name, field in fields.items():
+        default = "" if field.is_required() else f", default {field.get_default()!r}"
+        told = "; ".join([str(field.description), ", ".join(_bounds(field))]).strip("; ")
+        lines += [
+            f"{name} : {_kind(field.annotation)}{default}",
+            f"    {told[0].upper()}{told[1:]}.",
+        ]
+    return "\n".join(lines)
+
+
+def _parameter(name: str, field: pydantic.fields.FieldInfo) -> inspect.Parameter:
+    "A field in a signature: its name and its default."
+    default = inspect.Parameter.empty if field.is_required() else field.get_default()
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+
+
+if TYPE_CHECKING:  # pydantic has no public name for it
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(pydantic.BaseModel)
+
+
+class _Helpful(ModelMetaclass):
+    "The class of classes that show what this project defines, without what pydantic adds."
+
+    def __dir__(cls) -> list[str]:
+        own = [name for c in cls.__mro__ if isinstance(c, _Helpful) for name in vars(c)]
+        return [name for name in own if not name.startswith("_") and name != "model_config"]
+
+
+class Described(pydantic.BaseModel, metaclass=_Helpful):
+    "Fields with descriptions, of which subclasses make their docstring and signature."
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options):
+        fields = cls.model_fields
+        parameters = [_parameter(name, field) for name, field in fields.items()]
+        cls.__signature__ = inspect.Signature(parameters)
+        if cls.__doc__ and fields and all(field.description for field in fields.values()):
+            summary, _, rest = inspect.cleandoc(cls.__doc__).partition("\n\n")
+            cls.__doc__ = "\n\n".join(filter(None, [summary, _parameters(fields), rest]))
+
+# %% ../../nbs/training/runs.ipynb #18282520
+class Strict(Described):
     "A frozen, strictly typed set of fields; a `UserError` tells in one line what is wrong."
 
     model_config = pydantic.ConfigDict(
@@ -80,7 +164,7 @@ class Strict(pydantic.BaseModel):
         except pydantic.ValidationError as e:
             message = one_line(e, "parameter")
             if e.errors()[0]["type"] == "extra_forbidden":
-                message += f"; allowed: {', '.join(type(self).model_fields)}"
+                check_choice("parameter", e.errors()[0]["loc"][0], type(self).model_fields)
             raise UserError(message) from None
 
 # %% ../../nbs/training/runs.ipynb #6035a89b
@@ -200,60 +284,99 @@ PROBE_EPOCHS = (0, 1, 2, 5, 10, 20, 50, 100, 150, 200)  # of the paper's scale; 
 
 
 class RunConfig(Identified):
-    "What is trained, on what, how, and what is recorded; one configuration gives one record."
+    """What is trained, on what, how, and what is recorded; one configuration gives one record.
+
+    Raises
+    ------
+    UserError
+        For an unknown field, a value that is not allowed, or fields that do not fit each other.
+
+    Notes
+    -----
+    The defaults are the paper's setting; `ORIGINS` has the source of each. A frozen instance:
+    `config.but(seed=1)` is a copy with other values, and `config.id` is the hash that names the
+    record. `srr_layer`, `srr_alpha` and so on are the regulariser of eq. 14.
+
+    Examples
+    --------
+    >>> from crate_nb import RunConfig
+    >>> config = RunConfig(variant="crate-t", dim=192, heads=3)
+    >>> config.depth, config.but(seed=1).seed
+    (12, 1)
+    >>> config.id
+    '8b8305d4ee5d'
+    """
 
     # the images
-    dataset: str = "cifar10"  # its label, see `data.dataset_name`
-    train_size: Positive | None = None  # images of a fixed shuffle; None: all
-    subset: Count = 0  # which `train_size` images of the shuffle; subsets are disjoint
-    val_size: Count = 0  # training images that are held out, the same for all subsets
-    test_size: Positive | None = None  # test images of a fixed shuffle; None: all
-    image_size: int = pydantic.Field(224, gt=0, le=4096)  # pixels, after resizing
-    crop: tuple[float, float] | None = (0.08, 1.0)  # area range of the crop; None: no crop
-    flip: bool = True  # mirror each training image with probability 1/2
-    ra_ops: int = pydantic.Field(2, ge=0, le=100)  # RandAugment: operations; 0: none
-    ra_magnitude: int = pydantic.Field(14, ge=0, le=30)  # RandAugment: magnitude, of 0 to 30
+    dataset: str = described(
+        "cifar10", "label of the data, as `dataset_name` gives it for a folder"
+    )
+    train_size: Positive | None = described(None, "training images, of a fixed shuffle; None: all")
+    subset: Count = described(0, "which `train_size` images of the shuffle; subsets are disjoint")
+    val_size: Count = described(0, "training images held out, the same for all subsets; 0: none")
+    test_size: Positive | None = described(None, "test images, of a fixed shuffle; None: all")
+    image_size: int = described(224, "pixels a side, after resizing", gt=0, le=4096)
+    crop: tuple[float, float] | None = described(
+        (0.08, 1.0), "lowest and highest share of the area that a random crop keeps; None: no crop"
+    )
+    flip: bool = described(True, "mirror each training image with probability 1/2")
+    ra_ops: int = described(2, "operations of RandAugment; 0: none", ge=0, le=100)
+    ra_magnitude: int = described(14, "magnitude of RandAugment", ge=0, le=30)
 
     # the model
-    variant: str = "crate"  # a row of `models.VARIANTS`
-    patch_size: Positive = 16  # pixels a side; divides `image_size`
-    dim: int = pydantic.Field(384, gt=0, le=65536)  # width of a token, d
-    depth: int = pydantic.Field(12, gt=0, le=MOST_LAYERS)  # layers, L
-    heads: Positive = 6  # subspaces of a layer, K; divides `dim`
-    dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # after positions, softmax and output map
-    eta: float = pydantic.Field(0.1, gt=0, le=1e30)  # ISTA: step size
-    lam: Weight = 0.1  # ISTA: weight of the l1 norm
-    mask_ratio: float = pydantic.Field(0.75, gt=0, lt=1)  # of a masked autoencoder: share hidden
-    norm_pix: bool = False  # of a masked autoencoder: predict each patch standardised by itself
-    # digest of the weights that the run starts from, see `training.start_from`; None: drawn
-    init: str | None = pydantic.Field(None, pattern="^[0-9a-f]{16}", max_length=16)
+    variant: str = described("crate", "a row of `VARIANTS`, such as crate, crate-t or vit")
+    patch_size: Positive = described(16, "pixels a side of a patch; divides `image_size`")
+    dim: int = described(384, "width of a token, d", gt=0, le=65536)
+    depth: int = described(12, "layers, L", gt=0, le=MOST_LAYERS)
+    heads: Positive = described(6, "subspaces of a layer, K; divides `dim`")
+    dropout: float = described(0.0, "rate after positions, softmax and output map", ge=0, lt=1)
+    eta: float = described(0.1, "step size of ISTA", gt=0, le=1e30)
+    lam: Weight = described(0.1, "weight of the l1 norm in ISTA")
+    mask_ratio: float = described(0.75, "share of patches an autoencoder hides", gt=0, lt=1)
+    norm_pix: bool = described(False, "whether an autoencoder predicts standardised patches")
+    init: str | None = described(
+        None,
+        "16 hex digits: digest of the weights to start from, see `start_from`; None: drawn",
+        pattern="^[0-9a-f]{16}",
+        max_length=16,
+    )
 
     # the optimisation
-    optimizer: str = "adam"  # a row of `optimizers.OPTIMIZERS`
-    lr: float = pydantic.Field(1e-4, gt=0, le=1e30)  # learning rate, the highest of the run
-    weight_decay: Weight = 0.0  # adam: l2 penalty; adamw, lion: decoupled
-    schedule: str = "cosine"  # a row of `optimizers.SCHEDULES`
-    warmup: Count = 0  # epochs in which the learning rate rises linearly, before the schedule
-    batch_size: Positive = 128  # images of a step; an epoch's last batch may be smaller
-    epochs: Count = 200  # at most, with `stop_loss` or `levels`; 0: the model stays untrained
-    stop_loss: float | None = pydantic.Field(None, gt=0)  # nats; None: train all epochs
+    optimizer: str = described("adam", "a row of `OPTIMIZERS`: adam, adamw or lion")
+    lr: float = described(1e-4, "learning rate, the highest of the run", gt=0, le=1e30)
+    weight_decay: Weight = described(0.0, "l2 penalty of adam; decoupled in adamw and lion")
+    schedule: str = described("cosine", "a row of `SCHEDULES`: cosine or constant")
+    warmup: Count = described(0, "epochs of linearly rising learning rate; fewer than `epochs`")
+    batch_size: Positive = described(128, "images of a step; the last of an epoch may have fewer")
+    epochs: Count = described(
+        200, "at most, where `stop_loss` or `levels` may end a run; 0: not trained"
+    )
+    stop_loss: float | None = described(
+        None, "training loss (nats) at which the run ends; None: train all epochs", gt=0
+    )
 
     # the regulariser (eq. 14)
-    srr_layer: Positive | Literal["random"] | None = None  # None: cross-entropy alone
-    srr_alpha: float = pydantic.Field(0.001, gt=0, le=1e30)  # weight of SRR in the loss
-    srr_eps: Eps = 0.5  # distortion of its rates, squared inside
-    srr_lam: Weight = 0.1  # weight of its sparsity term
-    srr_sparsity: Literal["l0", "l1"] = "l0"  # what its sparsity term is
+    srr_layer: Positive | Literal["random"] | None = described(
+        None, "regularised layer, 1 to `depth`; random: one a step; None: cross-entropy alone"
+    )
+    srr_alpha: float = described(0.001, "weight of SRR in the loss, alpha", gt=0, le=1e30)
+    srr_eps: Eps = described(0.5, "distortion of the regulariser's rates, squared inside")
+    srr_lam: Weight = described(0.1, "weight of the regulariser's sparsity term, lambda")
+    srr_sparsity: Literal["l0", "l1"] = described(
+        "l0", "sparsity term: count of non-zeros (no gradient), or sum of absolute values"
+    )
 
-    # what is recorded: layer-wise SRR after `probe_epochs` and the last epoch, tests, the seed
-    levels: tuple[
-        Level, ...
-    ] = ()  # training losses at which the run is measured; it ends after all
-    probe_epochs: tuple[Count, ...] = PROBE_EPOCHS  # 0: before; (): never
-    probe_size: Positive = 1000  # images; all where there are fewer
-    test_every: Positive = 1  # epochs between scores on held-out images; the last one counts too
-    probe_eps: tuple[Eps, ...] = (0.1, 0.5, 1.0)  # distortions, at least one
-    seed: Seed = 0  # of all draws of the run, but not of the subsets
+    # what is recorded
+    levels: tuple[Level, ...] = described(
+        (), "falling training losses (nats) at which the run is measured; it ends after the last"
+    )
+    probe_epochs: tuple[Count, ...] = described(
+        PROBE_EPOCHS, "epochs after which layer-wise SRR is recorded; 0: before training"
+    )
+    probe_size: Positive = described(1000, "images of the probe; all where there are fewer")
+    test_every: Positive = described(1, "epochs between scores on held-out images")
+    probe_eps: tuple[Eps, ...] = described((0.1, 0.5, 1.0), "distortions of the probe")
+    seed: Seed = described(0, "of all draws of the run, but not of the subsets")
 
     @pydantic.model_validator(mode="after")
     def _consistent(self):
@@ -390,12 +513,35 @@ SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and what s
 QUICK_SCALES = ("smoke", "quick")  # scales of which a clone comes without records
 
 # %% ../../nbs/training/runs.ipynb #205e37ad
-def scale_config(
-    scale: str,  # a row of `SCALES`
-    dataset: str | None = None,  # the label of a data set; None: that of the scale
-    **changes,  # fields of `RunConfig`, instead of the scale's values
-) -> RunConfig:  # all else as the scale has it
-    "The configuration of a scale; with fewer epochs, the probe epochs are those that come."
+def scale_config(scale: str, dataset: str | None = None, **changes) -> RunConfig:
+    """The configuration of a scale, with some fields changed.
+
+    Parameters
+    ----------
+    scale : str
+        A row of `SCALES`: smoke, quick, small, medium, untrained or paper.
+    dataset : str, optional
+        The label of a data set; None: that of the scale.
+    **changes
+        Fields of `RunConfig`, instead of the scale's values.
+
+    Returns
+    -------
+    RunConfig
+        All other fields as the scale has them; with fewer epochs, the probe epochs that come.
+
+    Raises
+    ------
+    UserError
+        For an unknown scale or field, or a value that is not allowed.
+
+    Examples
+    --------
+    >>> from crate_nb import scale_config
+    >>> config = scale_config("quick", variant="crate-t", epochs=2)
+    >>> config.dataset, config.lr, config.probe_epochs
+    ('digits', 0.001, (0, 1))
+    """
     fields = dict(SCALES[check_choice("scale", scale, SCALES)])
     fields = {k: v for k, v in fields.items() if k in RunConfig.model_fields}
     epochs = changes.get("epochs")

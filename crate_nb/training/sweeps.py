@@ -37,7 +37,7 @@ from crate_nb.training.runs import (
 )
 from .runs import Rule, read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, without_idle
-from .records import Busy, Record, Store
+from .records import TOLD, Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
 from .step import Step, build_model, data_for, logger
 from .loop import Paused, check_same_images
@@ -129,12 +129,40 @@ def _order(config: RunConfig) -> tuple[int, int]:
 
 
 def queue(
-    experiments: Sequence[str],  # rows of `runs.EXPERIMENTS`
-    scale: str = "quick",  # a row of `runs.SCALES`
-    dataset: str | None = None,  # as for `plan`
-    seeds: Sequence[int] | None = None,  # as for `plan`
-) -> list[tuple[list[RunConfig], bool]]:  # (runs, whether they are measured)
-    "The runs that experiments need, each once, in the order of what they buy."
+    experiments: Sequence[str],
+    scale: str = "quick",
+    dataset: str | None = None,
+    seeds: Sequence[int] | None = None,
+) -> list[tuple[list[RunConfig], bool]]:
+    """The runs that experiments need, each once, in the order of what they buy.
+
+    Parameters
+    ----------
+    experiments : sequence of str
+        Rows of `EXPERIMENTS`.
+    scale : str, default "quick"
+        A row of `SCALES`.
+    dataset : str, optional
+        A name, a folder, or a label of records; None: that of the scale.
+    seeds : sequence of int, optional
+        None: those of the scale; for a grid, 0 alone.
+
+    Returns
+    -------
+    list of tuple
+        (runs, whether they are measured): the first seed, then the grids, then the other seeds.
+
+    Raises
+    ------
+    UserError
+        For an unknown experiment, scale or data set.
+
+    Examples
+    --------
+    >>> from crate_nb.training.sweeps import queue
+    >>> [(len(runs), measured) for runs, measured in queue(["tab3"], "smoke", seeds=(0, 1))]
+    [(6, False), (6, False)]
+    """
     for key in experiments:
         check_choice("experiment", key, EXPERIMENTS)
     where = (scale, dataset, seeds)
@@ -172,11 +200,28 @@ def sweep_configs(
     return rule.configs()
 
 # %% ../../nbs/training/sweeps.ipynb #7b1e2405
-def without_rule(
-    name: str,  # of the rule
-    rule: Rule,  # as `runs.read_rules` gives it
-) -> list[str]:  # their ids; empty: all is well
-    "The records of a rule's runs that began under another rule, or, unless exempt, under none."
+def without_rule(name: str, rule: Rule) -> list[str]:
+    """The records of a rule's runs that began under another rule, or, unless exempt, under none.
+
+    Parameters
+    ----------
+    name : str
+        Of the rule, such as E2.
+    rule : Rule
+        As `read_rules` gives it.
+
+    Returns
+    -------
+    list of str
+        Ids; empty: all is well.
+
+    Examples
+    --------
+    >>> from crate_nb.training.runs import read_rules
+    >>> from crate_nb.training.sweeps import without_rule
+    >>> without_rule("E2", read_rules()["E2"])  # of the records in this home
+    []
+    """
     store = Store(rule.scale)
     bound = [*rule.configs(), *rule.configs(candidates=True)]
     found = [record for config in bound if (record := store.get(config))]
@@ -274,9 +319,10 @@ _reports: Any = None  # of a worker: where it reports progress
 _device: str | None = None  # of a worker: what it computes on
 
 
-def _start_worker(reports: Connection, devices: Connection, names: Sequence[str]):
+def _start_worker(reports: Connection, devices: Connection, names: Sequence[str], told: set):
     "Runs once in each worker process: no keyboard interrupts, and no life after the parent."
     global _reports, _device
+    TOLD.update(told)  # what the parent has said already
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reports, _device = reports, names[os.read(devices.fileno(), 1)[0]]
@@ -355,7 +401,7 @@ def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]
             pipes.enter_context, (*processes.Pipe(duplex=False), *processes.Pipe(duplex=False))
         )
         os.write(free.fileno(), bytes(map(names.index, devices)))  # each worker takes one byte
-        given = (reporting, slots, names)
+        given = (reporting, slots, names, TOLD)
         pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
         try:
             yield pool, reports
@@ -486,14 +532,44 @@ def train_all(
 
 # %% ../../nbs/training/sweeps.ipynb #9753e1b6
 def sweep_local(
-    configs: Sequence[RunConfig],  # at least one, all on one data set
-    place: Place | str | None = None,  # where, or a scale
-    work: Work = TRAIN,  # what is done with each
-    **options,  # fields of `Place`
-) -> dict[str, str]:  # id -> why it failed
-    """Compute what is missing of a sweep in worker processes on this machine.
+    configs: Sequence[RunConfig], place: Place | str | None = None, work: Work = TRAIN, **options
+) -> dict[str, str]:
+    """Compute what is missing of a sweep, in worker processes on this machine.
 
-    A `UserError` if the data are missing or not those of the records.
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        At least one, all on one data set.
+    place : Place or str, optional
+        Where, or a scale, whose records the runs join; None: the scale with the runs' sizes, or
+        own.
+    work : Work, optional
+        What is done with each run: `TRAIN`, or `MEASURE` of `study.measures`, which measures, too.
+    **options
+        Fields of `Place`, such as `workers=2` or `device="cpu"`.
+
+    Returns
+    -------
+    dict of str to str
+        Id -> why the run failed; empty if all is well.
+
+    Raises
+    ------
+    UserError
+        If the data are missing or are not those of the records.
+
+    Notes
+    -----
+    Worker processes import the script that started them, so a script calls it under
+    `if __name__ == "__main__":`.
+
+    Examples
+    --------
+    >>> from crate_nb import scale_config, sweep_local, train
+    >>> configs = [scale_config("smoke", epochs=0)]
+    >>> record = train(configs[0], device="cpu", progress=False)
+    >>> sweep_local(configs, device="cpu")  # nothing is missing
+    {}
     """
     place = as_place(place, **options)
     store = place.store(configs[0])
