@@ -248,7 +248,10 @@ def _halves(variant: Variant, **sizes) -> tuple[Sublayer, Sublayer]:
     "The two halves of a layer, with fresh weights."
     compress = COMPRESS[check_choice("compress", variant.compress, COMPRESS)]
     sparsify = SPARSIFY[check_choice("sparsify", variant.sparsify, SPARSIFY)]
-    return compress(**sizes), sparsify(**sizes)
+    halves = compress(**sizes), sparsify(**sizes)
+    for half in halves:
+        half.dim = sizes["dim"]
+    return halves
 
 # %% ../../nbs/models/family.ipynb #a9956f10
 def layer_flops(
@@ -982,6 +985,19 @@ def _small_model(name: str) -> Classifier:
     return cast(Classifier, make_model(small))
 
 
+def _check_halves(name: str, layer: Layer):
+    "A `UserError` that names all that the halves of a layer lack."
+    v, wrong = torch.ones(24, dtype=torch.float64), []
+    for half in (layer.compress, layer.sparsify):
+        for lacks in (lambda: half.flops(10), lambda: half.paths(v)):
+            try:
+                lacks()
+            except UserError as e:
+                wrong.append(str(e))
+    if wrong:
+        raise UserError(f"{name}: {'; '.join(wrong)}")
+
+
 def _check_shapes(name: str, logits: Tensor, zs: LayerTokens):
     assert logits.shape == (4, 5), f"{name}: wrong shape of logits"
     assert all(z.shape == (4, 10, 24) for z in zs), f"{name}: wrong shape of tokens"
@@ -1046,7 +1062,8 @@ def check_variant(name: str):
     Raises
     ------
     UserError
-        If there is no such row, or it builds no classifier.
+        If there is no such row, if it builds no classifier, or if FLOP or paths of its halves are
+        neither defined nor derivable; all that is missing is named at once.
     AssertionError
         If a property is missing; the message names it.
 
@@ -1061,6 +1078,7 @@ def check_variant(name: str):
         kind, known = VARIANTS[name].model, ", ".join(classifiers())
         raise UserError(f"variant {name!r} builds another model ({kind}); check one of {known}")
     model, x = _small_model(name), torch.randn(4, 2, 12, 12)
+    _check_halves(name, model.layers[0])
     logits, zs = model(x, return_layers=True)
     _check_shapes(name, logits, zs)
     _check_gradients(name, model, logits)

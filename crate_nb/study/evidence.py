@@ -113,8 +113,8 @@ class Evidence:
     >>> from crate_nb.training.sweeps import plan
     >>> runs = plan("fig2", "smoke", seeds=[0])
     >>> record = train(runs[0], "smoke", device="cpu", progress=False)
-    >>> ("crate-c", "cross-entropy") in Evidence("smoke").by_seed("fig2")
-    True
+    >>> Evidence("smoke").records("fig2")[0].config.variant
+    'crate-c'
     """
 
     def __init__(self, scale: str, dataset: str | None = None, seeds: Sequence[int] | None = None):

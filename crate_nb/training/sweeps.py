@@ -800,8 +800,7 @@ def check_slurm(
 def _own_script() -> Path | None:
     "The script that this process runs, which may have added rows; None for a command or notebook."
     script = getattr(sys.modules["__main__"], "__file__", None)
-    is_script = script is not None and script.endswith(".py")
-    return Path(script).resolve() if is_script and __name__ != "__main__" else None
+    return Path(script).resolve() if script and script.endswith(".py") else None
 
 
 class _Job:
