@@ -201,9 +201,10 @@ class _Observer(TorchFunctionMode):
             return
         n, (h, w) = shape[3], self.grid or (0, 0)
         if n < max(h * w, shape[2]):
+            of = f" for {h} x {w} patches" if self.grid else ""
             raise UserError(
-                f"a layer reads {n} tokens, for {shape[2]} queries and {h} x {w} patches: windows, "
-                "pooled tokens or channels; choose a model whose attention is over all patches"
+                f"a layer has {shape[2]} queries and {n} keys{of}: windows, pooled tokens or "
+                "channels; choose a model whose attention is over all patches"
             )
         self.count += 1
         if self.layer in (None, self.count):
