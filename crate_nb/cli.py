@@ -264,7 +264,8 @@ def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
     "--seeds",
     multiple=True,
     type=int,
-    help="Seeds to train, such as 0 1 2.  [default: those of the scale]",
+    help="Seeds that count, such as 0 1 2; missing runs are trained.  [default: all that are "
+    "recorded, and those of the scale]",
 )
 @_device
 @click.option(
@@ -327,9 +328,10 @@ def _carried() -> Path:
 @cli.command("copy")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def copy_command(folder):
-    """Notebooks, tables and records, for use without a clone.
+    """Notebooks, guides, tables and records, for use without a clone.
 
-    DIR is a new or empty folder. There, every command works as in a clone of the repository.
+    DIR is a new or empty folder. There, every command works as in a clone of the repository. The
+    exported models of data/models are in the repository alone.
     """
     source = _carried()
     if folder.is_file() or folder.is_dir() and any(folder.iterdir()):

@@ -162,7 +162,8 @@ class Parameters(Strict):
 
     scale: str | None = None  # a row of `runs.SCALES`; None: the best recorded one
     dataset: str | None = None  # a name, a folder, or a label that records carry; None: the scale's
-    seeds: Annotated[tuple[Seed, ...] | None, pydantic.BeforeValidator(_read)] = None  # to train
+    # that count; what is missing of them is trained. None: all that are recorded
+    seeds: Annotated[tuple[Seed, ...] | None, pydantic.BeforeValidator(_read)] = None
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
     # draw what is recorded, and train nothing; None: so without a scale
     recorded: Annotated[bool | None, pydantic.BeforeValidator(_read)] = None
@@ -251,12 +252,12 @@ class OpenResult:
     @cached_property
     def evidence(self) -> Evidence:
         "The records of its scale and data set, read when they are first asked for."
-        return Evidence(self.scale, self.label)
+        return Evidence(self.scale, self.label, self.seeds)
 
     def records(
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
-    ) -> list[Record]:  # of all recorded seeds
+    ) -> list[Record]:  # of the seeds that are asked for, or of all that are recorded
         """The records of an experiment; what is missing is trained, unless `recorded`.
 
         A `UserError` if a run fails, or if there is none.
