@@ -7,15 +7,16 @@ __all__ = ['RateUndefined', 'half_logdet_gram', 'check_eps', 'coding_rate', 'pac
            'subspace_coding_rate', 'taylor_terms']
 
 # %% ../../nbs/objective/rates.ipynb #ebf80630
-from collections.abc import Sequence
+import math, reprlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import repeat
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import Any
 import torch
 from torch import Tensor
-from ..core import UserError, full_precision
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
+from torch.autograd import forward_ad
+from ..core import UserError, check_kind, full_precision
 
 # %% ../../nbs/objective/rates.ipynb #90028186
 def _upper_gram(a: Tensor) -> Tensor:
@@ -29,20 +30,28 @@ def _upper_gram(a: Tensor) -> Tensor:
     gram[..., half:, half:] = a[..., half:, :] @ a[..., half:, :].mT
     return gram
 
+# %% ../../nbs/objective/rates.ipynb #90028187
+_LOST = {
+    torch.float32: 2.0**16,
+    torch.float64: 2.0**40,
+}  # of a diagonal entry to its pivot, at most
 
-def _cholesky(
-    a: Tensor,  # (..., n, m), of which m' is the smaller of n and m
+
+def _factor(
+    a: Tensor,  # (..., n, m), n <= m
     alphas: tuple[float, ...],  # E factors
-) -> tuple[Tensor, Tensor]:  # (E, ..., m', m') factors; (E, ...) `info`, not 0 after a failure
-    "The Cholesky factors of I + alpha G, where G is the smaller of A^T A and A A^T."
-    gram = _upper_gram(a if a.shape[-2] <= a.shape[-1] else a.mT)
+) -> tuple[Tensor, Tensor]:  # (E, ..., n, n) factors; (E, ...) whether each is precise
+    "The Cholesky factors of I + alpha G, G = A A^T."
+    gram = _upper_gram(a)
     if len(alphas) == 1:
         scaled = gram.mul_(alphas[0])[None]
     else:
         scaled = torch.stack([alpha * gram for alpha in alphas])
-    scaled.diagonal(dim1=-2, dim2=-1).add_(1)
+    diagonal = scaled.diagonal(dim1=-2, dim2=-1).add_(1)
     # The matrix is symmetric; its transpose is stored column by column, as LAPACK wants it.
-    return torch.linalg.cholesky_ex(scaled.mT)
+    chol, info = torch.linalg.cholesky_ex(scaled.mT)
+    pivots = chol.diagonal(dim1=-2, dim2=-1).square()
+    return chol, (info == 0) & (diagonal < _LOST[a.dtype] * pivots).all(-1)
 
 
 def _half_logdet(chol: Tensor) -> Tensor:
@@ -54,76 +63,159 @@ class RateUndefined(UserError):
     "Tokens have no coding rate: they are not finite, or too large for the distortion."
 
 # %% ../../nbs/objective/rates.ipynb #da7a1004
-def _is_precise_enough(chol: Tensor) -> bool:
-    "Whether the pivots are finite and float32 can tell the largest eigenvalue plus 1 from itself."
-    # The smallest eigenvalue is 1 or more, so a 1 must not be lost beside the largest.
-    largest = chol.diagonal(dim1=-2, dim2=-1).amax() ** 2
-    return bool(largest < (2**23 if chol.dtype == torch.float32 else torch.inf))
-
-
-def _cholesky64(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
-    "The Cholesky factors in float64, or an error that says why there are none."
+def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
+    "The Cholesky factors in the type of `a`, or in float64 if that type has too few digits."
+    for dtype in dict.fromkeys([a.dtype, torch.float64]):
+        chol, precise = _factor(a.to(dtype), alphas)
+        if precise.all():
+            return chol
     if not torch.isfinite(a).all():
         raise RateUndefined(
             "coding rate of tokens that are not finite (NaN or inf); "
             "look at the layer that made them"
         )
-    chol, info = _cholesky(a.double(), alphas)
-    if info.any() or not torch.isfinite(chol).all():
-        raise RateUndefined(
-            "coding rate: I + alpha Gram can't be factorised even in float64; "
-            "the tokens are too large for this eps"
-        )
-    return chol
+    raise RateUndefined(
+        "coding rate: I + alpha Gram can't be factorised even in float64; "
+        "the tokens are too large for this eps"
+    )
 
 # %% ../../nbs/objective/rates.ipynb #da7a1006
-def _inverse(chol: Tensor) -> Tensor:
+def _inverse(chol: Tensor, dtype: torch.dtype) -> Tensor:
     "(L L^T)^-1; a triangular solve on a GPU, where `cholesky_inverse` inverts one by one."
     if chol.device.type == "cpu":
         return torch.cholesky_inverse(chol)
     identity = torch.eye(chol.shape[-1], dtype=chol.dtype, device=chol.device)
     side = torch.linalg.solve_triangular(chol, identity, upper=False)
-    return side.mT @ side
+    # The digits that float32 takes from products with W are not worth float64 products on a GPU.
+    return (side.mT @ side).to(dtype)
 
 
-def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
-    "The Cholesky factors in the type of `a`, or in float64 if that type has too few digits."
-    chol, info = _cholesky(a, alphas)
-    if info.any() or not _is_precise_enough(chol):
-        return _cholesky64(a, alphas)
-    return chol
+def _is_differentiated(t: Tensor) -> bool:
+    "Whether a gradient or a tangent is wanted, in reverse or in forward mode."
+    reverse = t.requires_grad and torch.is_grad_enabled()
+    return reverse or forward_ad.unpack_dual(t).tangent is not None
 
 
-class _HalfLogdet(torch.autograd.Function):
-    "1/2 logdet(I + alpha A^T A) for each alpha, with gradient alpha A (I + alpha A^T A)^-1."
+def _save(ctx, a: Tensor, result: Tensor, alphas: tuple[float, ...]):
+    "Keep what both modes need."
+    ctx.alphas = alphas
+    ctx.save_for_backward(a, result)
+    ctx.save_for_forward(a, result)
+
+
+def _without_tangents(ctx) -> list[Tensor]:
+    "What `_save` kept, for `jvp`, which is given the tangents apart."
+    return [forward_ad.unpack_dual(t).primal for t in ctx.saved_tensors]
+
+
+def _times(w: Tensor, a: Tensor) -> Tensor:
+    "W A, as `a` lies in memory, so that nothing after it has to copy column by column."
+    a = a.to(w.dtype)
+    return w @ a if a.is_contiguous() else (a.mT @ w.mT).mT
+
+
+class _Inverse(torch.autograd.Function):
+    "W = (I + alpha A A^T)^-1 for each alpha, of Cholesky factors that are known."
 
     @staticmethod
-    def forward(ctx, a, alphas, wait):  # wait: look at the result, and repeat or refuse a failure
+    def forward(a, chol, alphas):
+        return _inverse(chol, a.dtype)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _save(ctx, inputs[0], output, inputs[2])
+
+    @staticmethod
+    def backward(ctx, grad):  # (E, ..., n, n)
+        a, w = ctx.saved_tensors
+        slope = -sum(alpha * s for alpha, s in zip(ctx.alphas, w @ grad @ w))
+        return _times(slope + slope.mT, a).to(a.dtype), None, None
+
+    @staticmethod
+    def jvp(ctx, da, *_):
+        a, w = _without_tangents(ctx)
+        # A tangent may have a tangent of its own: forward mode within forward mode.
+        with forward_ad._set_fwd_grad_enabled(True):
+            half = torch.stack([alpha * v for alpha, v in zip(ctx.alphas, w @ da.to(w.dtype))])
+            half = half @ a.to(w.dtype).mT @ w
+            return -(half + half.mT)
+
+    @staticmethod
+    def vmap(info, in_dims, a, chol, alphas):
+        a, chol = a.movedim(in_dims[0], 0), chol.movedim(in_dims[1], 1)
+        return _Inverse.apply(a, chol, alphas), 1
+
+# %% ../../nbs/objective/rates.ipynb #da7a1106
+class _HalfLogdet(torch.autograd.Function):
+    "1/2 logdet(I + alpha A A^T) for each alpha, and the Cholesky factors."
+
+    @staticmethod
+    def forward(a, alphas, wait):  # wait: look at the result, and repeat or refuse a failure
         if wait:
             chol = _checked_factor(a, alphas)
-            value = _half_logdet(chol)
-        else:
-            chol, info = _cholesky(a.double(), alphas)
-            value = _half_logdet(chol).masked_fill(info != 0, torch.nan)
-        ctx.save_for_backward(a, chol)
-        ctx.alphas = alphas
-        return value.to(a.dtype)
+            return _half_logdet(chol).to(a.dtype), chol
+        chol, precise = _factor(a.double(), alphas)
+        return _half_logdet(chol).masked_fill(~precise, torch.nan).to(a.dtype), chol
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):  # (E, ...)
+    def setup_context(ctx, inputs, output):
+        _save(ctx, inputs[0], output[1], inputs[1])
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)  # that of the factors would be a matrix of zeros
+
+    @staticmethod
+    def backward(ctx, grad, _):  # (E, ...)
+        if grad is None:
+            return None, None, None
         a, chol = ctx.saved_tensors
-        inverses = _inverse(chol).to(a.dtype)
-        inverse = sum(
-            alpha * g[..., None, None] * i for alpha, g, i in zip(ctx.alphas, grad, inverses)
-        )
-        grad_a = inverse @ a if a.shape[-2] <= a.shape[-1] else a @ inverse
-        return grad_a, None, None
+        if _is_differentiated(a):
+            inverses = _Inverse.apply(a, chol, ctx.alphas)
+        else:
+            inverses = _inverse(chol, a.dtype)
+        w = sum(alpha * g[..., None, None] * i for alpha, g, i in zip(ctx.alphas, grad, inverses))
+        return _times(w, a).to(a.dtype), None, None
+
+    @staticmethod
+    def jvp(ctx, da, *_):
+        a, chol = _without_tangents(ctx)
+        with forward_ad._set_fwd_grad_enabled(True):
+            inverses = _Inverse.apply(a, chol, ctx.alphas)
+            slopes = (_times(inverses, a) * da).sum((-2, -1))
+            return torch.stack([k * s for k, s in zip(ctx.alphas, slopes)]).to(a.dtype), None
+
+    @staticmethod
+    def vmap(info, in_dims, a, alphas, wait):
+        return _HalfLogdet.apply(a.movedim(in_dims[0], 0), alphas, wait), (1, 1)
 
 # %% ../../nbs/objective/rates.ipynb #da7a1008
-def _is_one(value: float | Sequence[float]) -> "TypeIs[float]":
-    "Whether one number is given, of Python or of NumPy, and not several."
-    return isinstance(value, Real)
+_BUDGET = 2**24  # numbers that a chunk may need; 64 MiB in float32
+
+
+def _in_chunks(
+    rates: Callable[..., Tensor],  # of the tensors, or of their parts
+    batch: Sequence[int],  # shape of the batch
+    numbers: int,  # how many a sample needs
+    *tensors: tuple[Tensor, int],  # each with the number of dimensions that a sample's has
+) -> Tensor:  # (E, *batch)
+    "The rates (E, ...) of as many samples at a time as the budget has room for."
+    size = max(_BUDGET // max(numbers, 1), 1)
+    if math.prod(batch) <= size or any(_is_differentiated(t) for t, _ in tensors):
+        return rates(*(t for t, _ in tensors))
+    parts = [
+        t.expand(*batch, *t.shape[-own:]).flatten(0, -own - 1).split(size)
+        if t.ndim > own
+        else repeat(t)
+        for t, own in tensors
+    ]
+    return torch.cat([rates(*part) for part in zip(*parts)], -1).unflatten(-1, batch)
+
+# %% ../../nbs/objective/rates.ipynb #da7a1108
+def _rates(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
+    "1/2 logdet(I + alpha A^T A), (E, ...), of all matrices at once."
+    # Contiguous, because each product with one of K views of a matrix would copy the view.
+    a = a.to(torch.promote_types(a.dtype, torch.float32)).contiguous()
+    wait = a.device.type == "cpu" or not _is_differentiated(a)
+    return _HalfLogdet.apply(a if a.shape[-2] <= a.shape[-1] else a.mT, alphas, wait)[0]
 
 
 def half_logdet_gram(
@@ -134,42 +226,113 @@ def half_logdet_gram(
 
     A `UserError` if A is not finite or too large (NaN if differentiated off the CPU).
     """
-    alphas = (float(alpha),) if _is_one(alpha) else tuple(map(float, alpha))
-    dtype = torch.promote_types(a.dtype, torch.float32)
-    differentiated = a.requires_grad and torch.is_grad_enabled()
-    wait = a.device.type == "cpu" or not differentiated
+    alphas = tuple(map(float, alpha)) if isinstance(alpha, Iterable) else (float(alpha),)
+    numbers = a.shape[-2] * a.shape[-1] + (1 + 2 * len(alphas)) * min(a.shape[-2:]) ** 2
     with full_precision(a.device):
-        # Contiguous, because each product with one of K views of a matrix would copy the view.
-        value = _HalfLogdet.apply(a.to(dtype).contiguous(), alphas, wait)
-    return value[0] if _is_one(alpha) else value
+        value = _in_chunks(partial(_rates, alphas=alphas), a.shape[:-2], numbers, (a, 2))
+    return value if isinstance(alpha, Iterable) else value[0]
 
 # %% ../../nbs/objective/rates.ipynb #fc4abee5
 def check_eps(
-    eps: float,  # a distortion; 0, less than 0 and NaN are refused
-) -> float:  # the same number; NumPy's numbers become Python's
+    eps: float | Tensor,  # a distortion; 0, less than 0, NaN and one with a gradient are refused
+) -> float:  # the same number; those of NumPy and torch become Python's
     "Return `eps` if it is a distortion (> 0), else raise a `UserError`."
-    if not eps > 0:
-        raise UserError(f"eps is {eps}; a distortion is a number above 0, such as 0.5")
-    return float(eps)
+    if isinstance(eps, Tensor) and _is_differentiated(eps):
+        raise UserError("eps has a gradient, but eps is a setting; give eps.item() or detach it")
+    number: Any = eps
+    if getattr(number, "ndim", None) == 0:  # of torch or NumPy
+        number = number.item()
+    # Beyond these limits, the square is no float.
+    if not (isinstance(number, Real) and 1e-154 < float(number) < 1e154):
+        raise UserError(
+            f"eps is {reprlib.repr(number)}; a distortion is a number above 0, such as 0.5"
+        )
+    return float(number)
 
 
-def _alpha(z: Tensor, eps: float | Sequence[float]) -> float | tuple[float, ...]:
-    "m/(N eps^2) of Z (..., N, m), for one distortion or for each of several."
-    n, m = z.shape[-2:]
-    if _is_one(eps):
-        return m / (n * check_eps(eps) ** 2)
-    return tuple(m / (n * check_eps(e) ** 2) for e in eps)
+def _check_epses(eps: Any) -> float | tuple[float, ...]:
+    "One distortion as a number, several as a tuple, or a `UserError`."
+    if getattr(eps, "ndim", 0) > 1:
+        raise UserError(f"eps of shape {tuple(eps.shape)}; give one number, or a list of them")
+    if getattr(eps, "ndim", 1) == 0 or isinstance(eps, str) or not isinstance(eps, Iterable):
+        return check_eps(eps)
+    several = tuple(map(check_eps, eps))
+    if not several:
+        raise UserError("no eps; give one distortion, such as 0.5, or several")
+    return several
+
+
+def _alpha(n: int, m: int, eps: Any) -> float | tuple[float, ...]:
+    "m/(n eps^2) of n tokens of width m, for one distortion or for each of several."
+    several = _check_epses(eps)
+    if isinstance(several, float):
+        return m / (n * several**2)
+    return tuple(m / (n * e**2) for e in several)
 
 # %% ../../nbs/objective/rates.ipynb #da7a1012
-def coding_rate(
-    z: Tensor,  # tokens (..., N, d)
-    eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
-) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
+_FORMS = {  # what -> shape, and how many of its sizes must be above 0
+    "tokens": ("(..., N, d)", 2),
+    "subspaces": ("(K, d, p)", 3),
+    "coordinates": ("(..., K, N, p)", 3),
+}
+
+
+def _check_numbers(what: str, a: Tensor):
+    "Raise a `UserError` unless the tokens, say, are real numbers, and some."
+    check_kind(a, Tensor, "torch.as_tensor makes one of an array")
+    form, own = _FORMS[what]
+    if not a.dtype.is_floating_point:
+        raise UserError(
+            f"{what} of type {a.dtype}; give real floating-point numbers, such as x.float()"
+        )
+    if a.ndim < own or 0 in a.shape[-own:]:
+        raise UserError(f"{what} of shape {tuple(a.shape)}; give {form}, at least 1 of each")
+
+
+def coding_rate(z: Tensor, eps: float | Sequence[float] | Tensor = 0.5) -> Tensor:
     """R(Z) = 1/2 logdet(I + d/(N eps^2) Z^T Z): nats to describe all tokens up to `eps`.
 
-    Yu et al. 2020, eq. 1; a `UserError` as for `check_eps` and `half_logdet_gram`.
+    Parameters
+    ----------
+    z : Tensor, shape (..., N, d)
+        Tokens as rows, at least one of width at least 1; half precision is raised to float32.
+    eps : float, or E of them in a sequence, an array or a 1-d tensor, default 0.5
+        Distortion (> 0), in units of the tokens and squared inside. A setting: a tensor with a
+        gradient is refused.
+
+    Returns
+    -------
+    Tensor, shape (...), or (E, ...) for several distortions
+        Nats per sample, differentiable any number of times in both modes.
+
+    Raises
+    ------
+    RateUndefined
+        If tokens are not finite, or too large for the distortion even in float64. A rate that is
+        differentiated on a GPU is NaN instead, because the GPU would have to wait for the check.
+    UserError
+        If `z` or `eps` is of another type or shape.
+
+    Notes
+    -----
+    The rate is from the smaller of Z^T Z and Z Z^T, in float64 where float32 has too few digits.
+    Samples are computed in chunks of 64 MiB, unless `z` has a gradient. Then the Cholesky factors
+    of the whole batch are kept for the backward pass, min(N, d)^2 numbers for each sample and
+    distortion.
+
+    References
+    ----------
+    Yu et al., "Learning Diverse and Discriminative Representations via the Principle of Maximal
+    Coding Rate Reduction", 2020, eq. 1.
+
+    Examples
+    --------
+    >>> round(coding_rate(torch.eye(2), eps=1.0).item(), 4)  # log(1 + 2/2)
+    0.6931
     """
-    return half_logdet_gram(z, _alpha(z, eps))
+    _check_numbers("tokens", z)
+    n, d = z.shape[-2:]
+    return half_logdet_gram(z, _alpha(n, d, eps))
 
 # %% ../../nbs/objective/rates.ipynb #bd96dfa0
 def pack(
@@ -203,6 +366,13 @@ def project(
     return v.unflatten(-1, (u.shape[-3], u.shape[-1])).transpose(-3, -2)
 
 
+def _check_both(z: Tensor, u: Tensor) -> None:
+    "Raise a `UserError` unless tokens and subspaces have rates."
+    _check_widths(z, u)
+    _check_numbers("tokens", z)
+    _check_numbers("subspaces", u)
+
+
 def _project_wide(z: Tensor, u: Tensor) -> Tensor:
     "The coordinates, in float32 at least."
     dtype = torch.promote_types(torch.promote_types(z.dtype, u.dtype), torch.float32)
@@ -211,24 +381,72 @@ def _project_wide(z: Tensor, u: Tensor) -> Tensor:
 # %% ../../nbs/objective/rates.ipynb #da7a1022
 def projected_coding_rate(
     v: Tensor,  # coordinates V_k = Z U_k (..., K, N, p)
-    eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
+    eps: float | Sequence[float] | Tensor = 0.5,  # distortion (> 0), squared inside; or E of them
 ) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
     "R^c of tokens that are already projected; a `UserError` as for `coding_rate`."
-    return half_logdet_gram(v, _alpha(v, eps)).sum(-1)
+    _check_numbers("coordinates", v)
+    n, p = v.shape[-2:]
+    return half_logdet_gram(v, _alpha(n, p, eps)).sum(-1)
 
 # %% ../../nbs/objective/rates.ipynb #da7a1025
 def subspace_coding_rate(
-    z: Tensor,  # tokens (..., N, d)
-    u: Tensor,  # subspaces (K, d, p)
-    eps: float | Sequence[float] = 0.5,  # distortion (> 0), squared inside; or E of them
-) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
+    z: Tensor, u: Tensor, eps: float | Sequence[float] | Tensor = 0.5
+) -> Tensor:
     """R^c(Z; U) = sum_k 1/2 logdet(I + p/(N eps^2) (Z U_k)^T (Z U_k)).
 
-    The nats that describe the tokens subspace by subspace; a `UserError` as for `project` and
-    `coding_rate`.
+    The nats that describe the tokens subspace by subspace.
+
+    Parameters
+    ----------
+    z : Tensor, shape (..., N, d)
+        Tokens as rows, at least one of width at least 1; half precision is raised to float32.
+    u : Tensor, shape (K, d, p), or (..., K, d, p) for subspaces of each sample
+        At least one subspace, each with a basis of p columns.
+    eps : float, or E of them in a sequence, an array or a 1-d tensor, default 0.5
+        Distortion (> 0), in units of the tokens and squared inside. A setting: a tensor with a
+        gradient is refused.
+
+    Returns
+    -------
+    Tensor, shape (...), or (E, ...) for several distortions
+        Nats per sample, differentiable any number of times in both modes.
+
+    Raises
+    ------
+    RateUndefined
+        As for `coding_rate`.
+    UserError
+        If `z`, `u` or `eps` is of another type or shape, or `z` and `u` differ in d.
+
+    Notes
+    -----
+    Samples are projected and computed in chunks of 64 MiB, unless `z` or `u` has a gradient. Then
+    the coordinates and the Cholesky factors of the whole batch are kept for the backward pass,
+    K (N p + min(N, p)^2) numbers for each sample with one distortion.
+
+    References
+    ----------
+    Yu et al., "White-Box Transformers via Sparse Rate Reduction", 2023.
+
+    Examples
+    --------
+    >>> z, u = torch.eye(2), torch.eye(2)[:, :, None]  # each axis is a subspace with one token
+    >>> round(subspace_coding_rate(z, u, eps=1.0).item(), 4)  # 2 times 1/2 log(1 + 1/2)
+    0.4055
     """
+    _check_both(z, u)
+    n, (K, d, p) = z.shape[-2], u.shape[-3:]
+    alpha = _alpha(n, p, eps)
+    alphas = (alpha,) if isinstance(alpha, float) else alpha
+
+    def rates(z, u):
+        return _rates(_project_wide(z, u), alphas).sum(-1)
+
+    numbers = n * d + K * (2 * n * p + (1 + 2 * len(alphas)) * min(n, p) ** 2)
+    batch = torch.broadcast_shapes(z.shape[:-2], u.shape[:-3])
     with full_precision(z.device):
-        return projected_coding_rate(_project_wide(z, u), eps)
+        rate = _in_chunks(rates, batch, numbers, (z, 2), (u, 3))
+    return rate[0] if isinstance(alpha, float) else rate
 
 # %% ../../nbs/objective/rates.ipynb #8c7f1980
 def taylor_terms(
@@ -240,6 +458,7 @@ def taylor_terms(
 
     A `UserError` as for `project` and `check_eps`.
     """
+    _check_both(z, u)
     v = _project_wide(z, u)
     n, p = v.shape[-2:]
     gram = v.mT @ v * (p / (n * check_eps(eps) ** 2))  # (..., K, p, p), eigenvalues x

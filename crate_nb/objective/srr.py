@@ -24,39 +24,136 @@ SPARSITY: dict[str, Callable[[Tensor], Tensor]] = {  # name -> (z (..., N, d)) -
 
 # %% ../../nbs/objective/srr.ipynb #515d6de8
 def srr_terms(
-    z: Tensor,  # tokens (..., N, d)
-    u: Tensor | None,  # subspaces (K, d, p); None: R^c is not defined
-    eps: float | Sequence[float] = 0.5,  # one distortion, or several
-    sparsity: str = "l0",  # a row of `SPARSITY`: `l0` counts non-zeros, `l1` sums |z|
-) -> tuple[Tensor, Tensor, Tensor]:  # R, R^c (nats per sample), ||Z||; each (...) or (E, ...)
-    "The rate, the subspace rate and the sparsity; a `UserError` if `sparsity` is unknown."
-    size = SPARSITY[check_choice("sparsity", sparsity, SPARSITY)](z)
+    z: Tensor, u: Tensor | None, eps: float | Sequence[float] | Tensor = 0.5, sparsity: str = "l0"
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The rate, the subspace rate and the sparsity of tokens.
+
+    Parameters
+    ----------
+    z : Tensor, shape (..., N, d)
+        Tokens as rows.
+    u : Tensor, shape (K, d, p), or None
+        Subspaces, each with a basis of p columns. Without any, R^c is not defined.
+    eps : float, or E of them in a sequence, an array or a 1-d tensor, default 0.5
+        Distortion (> 0), in units of the tokens and squared inside.
+    sparsity : str, default "l0"
+        A row of `SPARSITY`: `l0` counts non-zero entries and has no gradient, `l1` sums |z|.
+
+    Returns
+    -------
+    rate, subspace_rate : Tensor, shape (...), or (E, ...) for several distortions
+        R and R^c, nats per sample; R^c is NaN without subspaces.
+    size : Tensor, shape (...)
+        ||Z||_0 or ||Z||_1 of all tokens of a sample.
+
+    Raises
+    ------
+    UserError
+        If `sparsity` is unknown, or as for `coding_rate` and `subspace_coding_rate`.
+
+    Examples
+    --------
+    >>> rate, subspace_rate, size = srr_terms(torch.eye(2), None)
+    >>> size.item()
+    2.0
+    """
+    row = SPARSITY[check_choice("sparsity", sparsity, SPARSITY)]
     rate = coding_rate(z, eps)
     if u is None:
-        return rate, torch.full_like(rate, torch.nan), size
-    return rate, subspace_coding_rate(z, u, eps), size
+        return rate, torch.full_like(rate, torch.nan), row(z)
+    return rate, subspace_coding_rate(z, u, eps), row(z)
 
 # %% ../../nbs/objective/srr.ipynb #c4d317a8
 def sparse_rate_reduction(
-    z: Tensor,  # tokens (..., N, d)
-    u: Tensor | None,  # subspaces (K, d, p); None: SRR is not defined, NaN
-    eps: float | Sequence[float] = 0.5,  # one distortion, or several
-    lam: float = 0.1,  # weight of the sparsity term
-    sparsity: str = "l0",  # `l0` counts non-zeros and has no gradient, `l1` sums |z|
-) -> Tensor:  # (...) per sample, or (E, ...) for E distortions
-    "SRR = R^c(Z; U) - R(Z) + lam ||Z||_0, to be minimised (eq. 1 with the sign turned, eq. 11)."
+    z: Tensor,
+    u: Tensor | None,
+    eps: float | Sequence[float] | Tensor = 0.5,
+    lam: float = 0.1,
+    sparsity: str = "l0",
+) -> Tensor:
+    """SRR = R^c(Z; U) - R(Z) + lam ||Z||_0 of tokens, to be minimised.
+
+    Parameters
+    ----------
+    z : Tensor, shape (..., N, d)
+        Tokens as rows.
+    u : Tensor, shape (K, d, p), or None
+        Subspaces, each with a basis of p columns. Without any, SRR is not defined.
+    eps : float, or E of them in a sequence, an array or a 1-d tensor, default 0.5
+        Distortion (> 0), in units of the tokens and squared inside.
+    lam : float, default 0.1
+        Weight of the sparsity.
+    sparsity : str, default "l0"
+        A row of `SPARSITY`: `l0` counts non-zero entries and has no gradient, `l1` sums |z|.
+
+    Returns
+    -------
+    Tensor, shape (...), or (E, ...) for several distortions
+        SRR per sample; NaN without subspaces.
+
+    Raises
+    ------
+    UserError
+        As for `srr_terms`.
+
+    References
+    ----------
+    "An In-depth Investigation of Sparse Rate Reduction in Transformer-like Models", eq. 1 with the
+    sign turned, and eq. 11.
+
+    Examples
+    --------
+    >>> z, u = torch.eye(2), torch.eye(2)[None]  # one subspace that is the whole space: R^c = R
+    >>> round(sparse_rate_reduction(z, u).item(), 4)  # 0.1 times two non-zero entries
+    0.2
+    """
     rate, subspace_rate, size = srr_terms(z, u, eps, sparsity)
     return subspace_rate - rate + lam * size
 
 # %% ../../nbs/objective/srr.ipynb #41aa5ce6
 def layer_srr(
-    layer: Callable[[Tensor], Tensor],  # f^l, with its subspaces as `layer.u` (K, d, p)
-    z: Tensor,  # its input Z^{l-1} (B, N, d); detached here
-    eps: float = 0.5,  # distortion (> 0), squared inside
-    lam: float = 0.1,  # weight of the sparsity term
-    sparsity: str = "l0",  # `l0` adds to the value alone; `l1` has a gradient, too
-) -> Tensor:  # scalar, mean over the batch
-    "SRR of a layer's output (eq. 14); a `UserError` if the layer has no subspaces."
+    layer: Callable[[Tensor], Tensor],
+    z: Tensor,
+    eps: float = 0.5,
+    lam: float = 0.1,
+    sparsity: str = "l0",
+) -> Tensor:
+    """SRR of a layer's output, whose gradient reaches this layer alone.
+
+    Parameters
+    ----------
+    layer : callable
+        f^l, from tokens (B, N, d) to tokens, with its subspaces (K, d, p) as the property `u`.
+    z : Tensor, shape (B, N, d)
+        The layer's input Z^{l-1}; detached here.
+    eps : float, default 0.5
+        Distortion (> 0), in units of the tokens and squared inside.
+    lam : float, default 0.1
+        Weight of the sparsity.
+    sparsity : str, default "l0"
+        A row of `SPARSITY`: `l0` adds to the value alone, `l1` has a gradient, too.
+
+    Returns
+    -------
+    Tensor, shape ()
+        Mean of SRR over the batch.
+
+    Raises
+    ------
+    UserError
+        If the layer has no subspaces, or as for `sparse_rate_reduction`.
+
+    References
+    ----------
+    "An In-depth Investigation of Sparse Rate Reduction in Transformer-like Models", eq. 14.
+
+    Examples
+    --------
+    >>> layer = nn.Identity()
+    >>> layer.u = torch.eye(2)[None]
+    >>> round(layer_srr(layer, torch.eye(2)[None]).item(), 4)
+    0.2
+    """
     u = getattr(layer, "u", None)
     if u is None:
         raise UserError(
@@ -66,12 +163,33 @@ def layer_srr(
     return sparse_rate_reduction(layer(z.detach()), u, eps, lam, sparsity).mean()
 
 # %% ../../nbs/objective/srr.ipynb #efa96f18
-def pick_layer(
-    layer: int | str,  # 1 to L, or `random`
-    depth: int,  # L
-    g: torch.Generator | None = None,  # None: torch's own
-) -> int:  # 1 to L
-    "The layer to regularise in this step; `random` is uniform. A `UserError` for other values."
+def pick_layer(layer: int | str, depth: int, g: torch.Generator | None = None) -> int:
+    """The layer to regularise in this step.
+
+    Parameters
+    ----------
+    layer : int or str
+        1 to L, or `random`: any layer, each as often as another.
+    depth : int
+        The number of layers L.
+    g : torch.Generator, optional
+        The source of randomness; torch's own if there is none.
+
+    Returns
+    -------
+    int
+        1 to L.
+
+    Raises
+    ------
+    UserError
+        If `layer` is anything else.
+
+    Examples
+    --------
+    >>> pick_layer(3, depth=12)
+    3
+    """
     if layer == "random":
         return int(torch.randint(1, depth + 1, (), generator=g))
     if not (isinstance(layer, int) and 1 <= layer <= depth):
