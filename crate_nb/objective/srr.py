@@ -149,6 +149,9 @@ def layer_srr(
 
     Examples
     --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from crate_nb import layer_srr
     >>> layer = nn.Identity()
     >>> layer.u = torch.eye(2)[None]
     >>> round(layer_srr(layer, torch.eye(2)[None]).item(), 4)
