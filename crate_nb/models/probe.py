@@ -611,7 +611,7 @@ def layerwise_srr(
     """
     _check_model_and_batches(model, loader)
     check_choice("sparsity", sparsity, SPARSITY)
-    several: Any = [eps] if isinstance(eps, Real) else eps
+    several: Any = [eps] if isinstance(eps, Real) or getattr(eps, "ndim", 1) == 0 else eps
     settings = _Settings([check_eps(e) for e in several], lam, sparsity, normalise, rank)
     if not settings.epses:
         raise UserError("layer-wise SRR for no eps; give one distortion, such as 0.5, or several")

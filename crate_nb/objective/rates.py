@@ -31,10 +31,7 @@ def _upper_gram(a: Tensor) -> Tensor:
     return gram
 
 # %% ../../nbs/objective/rates.ipynb #90028187
-_LOST = {
-    torch.float32: 2.0**16,
-    torch.float64: 2.0**40,
-}  # of a diagonal entry to its pivot, at most
+_LOST = {torch.float32: 2.0**16, torch.float64: 2.0**40}  # a diagonal entry / its pivot, at most
 
 
 def _factor(
@@ -54,6 +51,20 @@ def _factor(
     return chol, (info == 0) & (diagonal < _LOST[a.dtype] * pivots).all(-1)
 
 
+def _factor_by_qr(
+    a: Tensor,  # (..., n, m) float64
+    alphas: tuple[float, ...],  # E factors
+) -> tuple[Tensor, Tensor]:  # as `_factor`
+    "The same factors, by QR of (I sqrt(alpha) A)^T."
+    n = a.shape[-2]
+    identity = torch.eye(n, dtype=a.dtype, device=a.device).expand(*a.shape[:-1], n)
+    sides = torch.stack([torch.cat([identity, alpha**0.5 * a.mT], -2) for alpha in alphas])
+    r = torch.linalg.qr(sides, mode="r").R
+    pivots = r.diagonal(dim1=-2, dim2=-1)
+    precise = (sides.norm(dim=-2) < _LOST[a.dtype] * pivots.abs()).all(-1)
+    return (r * pivots.sign()[..., None]).mT, precise
+
+
 def _half_logdet(chol: Tensor) -> Tensor:
     "1/2 logdet(L L^T), the sum of the logarithms of the pivots."
     return chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -64,9 +75,13 @@ class RateUndefined(UserError):
 
 # %% ../../nbs/objective/rates.ipynb #da7a1004
 def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
-    "The Cholesky factors in the type of `a`, or in float64 if that type has too few digits."
-    for dtype in dict.fromkeys([a.dtype, torch.float64]):
-        chol, precise = _factor(a.to(dtype), alphas)
+    "The Cholesky factors in the type of `a`, in float64, or by QR: the first that is precise."
+    for dtype, factor in [
+        (a.dtype, _factor),
+        (torch.float64, _factor),
+        (torch.float64, _factor_by_qr),
+    ]:
+        chol, precise = factor(a.to(dtype), alphas)
         if precise.all():
             return chol
     if not torch.isfinite(a).all():
@@ -75,7 +90,7 @@ def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
             "look at the layer that made them"
         )
     raise RateUndefined(
-        "coding rate: I + alpha Gram can't be factorised even in float64; "
+        "coding rate: I + alpha Gram can't be factorised, not even by QR; "
         "the tokens are too large for this eps"
     )
 
@@ -308,7 +323,7 @@ def coding_rate(z: Tensor, eps: float | Sequence[float] | Tensor = 0.5) -> Tenso
     Raises
     ------
     RateUndefined
-        If tokens are not finite, or too large for the distortion even in float64. A rate that is
+        If tokens are not finite, or too large for the distortion in float64. A rate that is
         differentiated on a GPU is NaN instead, because the GPU would have to wait for the check.
     UserError
         If `z` or `eps` is of another type or shape.
@@ -327,6 +342,8 @@ def coding_rate(z: Tensor, eps: float | Sequence[float] | Tensor = 0.5) -> Tenso
 
     Examples
     --------
+    >>> import torch
+    >>> from crate_nb import coding_rate
     >>> round(coding_rate(torch.eye(2), eps=1.0).item(), 4)  # log(1 + 2/2)
     0.6931
     """
@@ -430,6 +447,8 @@ def subspace_coding_rate(
 
     Examples
     --------
+    >>> import torch
+    >>> from crate_nb import subspace_coding_rate
     >>> z, u = torch.eye(2), torch.eye(2)[:, :, None]  # each axis is a subspace with one token
     >>> round(subspace_coding_rate(z, u, eps=1.0).item(), 4)  # 2 times 1/2 log(1 + 1/2)
     0.4055

@@ -53,6 +53,7 @@ def srr_terms(
 
     Examples
     --------
+    >>> import torch
     >>> rate, subspace_rate, size = srr_terms(torch.eye(2), None)
     >>> size.item()
     2.0
@@ -103,6 +104,8 @@ def sparse_rate_reduction(
 
     Examples
     --------
+    >>> import torch
+    >>> from crate_nb import sparse_rate_reduction
     >>> z, u = torch.eye(2), torch.eye(2)[None]  # one subspace that is the whole space: R^c = R
     >>> round(sparse_rate_reduction(z, u).item(), 4)  # 0.1 times two non-zero entries
     0.2

@@ -570,7 +570,9 @@ def _value_or_reason(row: Measure, s: Given) -> tuple[float, str]:
         return math.nan, str(e)
     if math.isfinite(value):
         return value, ""
-    return math.nan, f"its value is {value}: a matrix of zeros, or a number beyond float64"
+    zeros = [name for name, w in matrices_of(s.model).items() if not w.any()]
+    why = f"the matrix {zeros[0]!r} is 0" if zeros else "a number is beyond float64"
+    return math.nan, f"its value is {value}, since {why}"
 
 
 def _outcomes(trained: Outcome, tested: Outcome | None) -> dict[str, float]:
