@@ -265,7 +265,7 @@ def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
     multiple=True,
     type=int,
     help="Seeds that count, such as 0 1 2; missing runs are trained.  [default: all that are "
-    "recorded, and those of the scale]",
+    "recorded, and those of the scale; the pictures of the scale are replaced]",
 )
 @_device
 @click.option(
@@ -491,7 +491,7 @@ def runs_list(scale, conditions):
 @_scale
 @_where
 def runs_best(scale, conditions):
-    "Configurations by their validation score, the best first."
+    "Configurations by their validation score over the seeds that all of them have, best first."
     from crate_nb.training.runs import SCALES
     from crate_nb.training.records import Store
     from crate_nb.training.sweeps import best_runs

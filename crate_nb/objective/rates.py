@@ -31,7 +31,7 @@ def _upper_gram(a: Tensor) -> Tensor:
     return gram
 
 # %% ../../nbs/objective/rates.ipynb #90028187
-_LOST = {torch.float32: 2.0**16, torch.float64: 2.0**40}  # a diagonal entry / its pivot, at most
+_LOST = {torch.float32: 2.0**12, torch.float64: 2.0**40}  # a diagonal entry / its pivot, at most
 
 
 def _factor(

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.data import Dataset
 from ..core import UserError, check_choice, check_kind, generator
+from ..objective.srr import SPARSITY
 from ..models.family import Classifier, LayeredClassifier
 from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
 from ..models.probe import tensor_of
@@ -313,7 +314,7 @@ class Given(Weights):
     train: Iterable[tuple[Any, Tensor]]  # inputs and labels, on the model's device
     loss: Callable[[Tensor, Tensor], Tensor]  # scores, labels -> mean loss
     predict: Callable[[Any], Tensor]  # an output -> scores
-    u: Subspaces  # as for `layerwise_srr`
+    srr_options: Mapping[str, Any]  # `u`, `layers` and `sparsity` of `layerwise_srr`
     settings: MeasureSettings  # what the measures leave open
     hessian_samples: int  # that the Hessian's loss looks at
 
@@ -394,8 +395,10 @@ class Given(Weights):
         batches = [inputs for inputs, _ in self.first(c.srr_images)]
         try:
             with warnings.catch_warnings(), _as_wanted(self.model, c.srr_layernorm):
-                warnings.simplefilter("ignore", SrrWarning)
-                table = layerwise_srr(self.model, batches, c.eps, c.lam, self.u, rank=False)
+                warnings.filterwarnings("ignore", "SRR and R", SrrWarning)  # told as a reason
+                table = layerwise_srr(
+                    self.model, batches, c.eps, c.lam, rank=False, **self.srr_options
+                )
         except UserError as e:
             raise NotDefined(str(e)) from e
         if (table.u == "none").any():
@@ -429,7 +432,7 @@ def _as_wanted(model: nn.Module, layernorm: str) -> AbstractContextManager:
     return without_layernorm(model) if layernorm == "removed" else nullcontext()
 
 # %% ../../nbs/study/complexity.ipynb #c064d20f
-ADDED: dict[str, Measure] = {
+ADDED: dict[str, Measure] = {  # name -> measure, of any model
     "alpha": Measure(
         "Martin et al. 2021", r"\frac1n \sum_i \alpha(\mathbf W_i^\top \mathbf W_i)", _mean_alpha
     ),
@@ -449,6 +452,8 @@ def measure(
     init: nn.Module | None = None,
     measures: Sequence[str] | None = None,
     u: Subspaces = None,
+    layers: str | nn.Module | Sequence | None = None,
+    sparsity: str = "l0",
     prepare: Callable[[Any], tuple[Any, Tensor]] = prepared,
     predict: Callable[[Any], Tensor] = scores_of,
     loss: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy,
@@ -475,6 +480,11 @@ def measure(
         search for sigma and the Hessian take longest.
     u : str, Tensor, sequence or callable, optional
         Subspaces for SRR, as for `layerwise_srr`; "value" for softmax attention.
+    layers : str, module or sequence of them, optional
+        Layers for SRR, as for `layerwise_srr`, such as "blocks.*".
+    sparsity : {"l0", "l1"}, default "l0"
+        What SRR counts. Where no entry is 0, as in most transformers, "l0" is the constant N d, and
+        a warning names it.
     prepare : callable, optional
         A batch -> (inputs, labels), for batches of another form.
     predict : callable, optional
@@ -530,7 +540,8 @@ def measure(
     device = parameters[0].device
     seen = _Loader(_checked(train, "train"), prepare, device)
     unseen = None if test is None else _Loader(_checked(test, "test"), prepare, device)
-    s = Given(model, init, seen, loss, predict, u, settings, hessian_samples)
+    options = dict(u=u, layers=layers, sparsity=check_choice("sparsity", sparsity, SPARSITY))
+    s = Given(model, init, seen, loss, predict, options, settings, hessian_samples)
     with evaluating(model):
         tested = None if unseen is None else outcome_of(s.scores, unseen, loss)
         found = {name: _value_or_reason(rows[name], s) for name in names}

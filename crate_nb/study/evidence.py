@@ -151,7 +151,7 @@ class Evidence:
         Returns
         -------
         list of Record
-            Of all seeds that are recorded.
+            Of the seeds of this evidence, all that are recorded by default.
         """
         wanted = set(plan(experiment, self.scale, self.dataset, [0]))
         return [r for config, r in self._runs if config in wanted]

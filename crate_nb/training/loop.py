@@ -903,6 +903,14 @@ def _absent(path: Path, id: str) -> str:
     )
 
 
+def _weights_of(record: Record, place: Place, level: float | None) -> Path:
+    "The file of a run's weights; where no scale is named, that of the one scale that has it."
+    path = place.store(record.config).weights(record.id, level)
+    others = list(path.parent.parent.glob(f"*/{path.name}"))
+    is_elsewhere = place.scale is None and not path.is_file() and len(others) == 1
+    return others[0] if is_elsewhere else path
+
+
 def _load_trained(path: Path, record: Record, kept: str | None) -> dict[str, Tensor]:
     if not path.is_file():
         raise UserError(_absent(path, record.id))
@@ -931,7 +939,7 @@ def trained_model(
     record : Record
         Of a run that was trained on this machine: records travel without weights.
     place : Place or str, optional
-        Where it was trained, or its scale; None: the scale with the run's sizes, or own.
+        Where it was trained, or its scale; None: the scale that has its weights.
     level : float, optional
         The weights when the training loss first fell to this level; None: those of the end.
 
@@ -954,7 +962,7 @@ def trained_model(
     """
     record, made = check_record(record), record.provenance
     told = made if level is None else _level_of(record, level)
-    path = as_place(place).store(record.config).weights(record.id, level)
+    path = _weights_of(record, as_place(place), level)
     state = _load_trained(path, record, told.get("weights_digest"))
     if "classes" not in made:
         raise UserError(

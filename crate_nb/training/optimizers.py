@@ -85,7 +85,7 @@ def cosine(
     step: int,  # from 0
     steps: int,  # of the whole schedule
 ) -> float:
-    "Sublayer a cosine, from `lr` at the first step to 0 after the last."
+    "Half a cosine, from `lr` at the first step to 0 after the last."
     return lr * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 

@@ -164,7 +164,7 @@ class Unregistered(UserError):
         self.variant = variant
         super().__init__(
             f"record {path} is of the variant {variant!r}, which is not registered here; "
-            "add its row to models.VARIANTS before records are read"
+            "add its row to crate_nb.VARIANTS before records are read"
         )
 
 # %% ../../nbs/training/records.ipynb #5dac18fb
@@ -526,7 +526,7 @@ def _tell_left_out(scale: str, variants: set[str]):
     if variants:
         _tell(
             "records of scale %s are left out, since their variants are not registered in "
-            "models.VARIANTS: %s",
+            "crate_nb.VARIANTS: %s",
             scale,
             ", ".join(sorted(variants)),
         )
