@@ -192,7 +192,7 @@ _LAYOUTS = "class folders of pictures, pictures with a metadata.csv, or train*.p
 class Layout:
     "The files of a folder that are read."
 
-    folder: Path
+    folder: Path  # that was searched
     train: list[Path]  # parquet, or pictures
     test: list[Path]  # likewise; may be empty
     tables: list[Path] = field(default_factory=list)  # of labels; without: folders are classes
@@ -533,8 +533,7 @@ def _number(
 
 # %% ../../nbs/training/pictures.ipynb #b1c70023
 def read_folder(
-    folder: Path | Layout,  # see `find_layout`
-    size: int | None = None,  # pixels a side that a model reads; None: images have one size
+    folder: Path | Layout, size: int | None = None
 ) -> tuple[tuple[Tensor, ...], tuple[str, ...]]:
     """All images and labels of a folder, and the names of its classes.
 
