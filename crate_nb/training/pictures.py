@@ -7,7 +7,7 @@ __all__ = ['ENDINGS', 'decode', 'read_image', 'visible_files', 'Layout', 'find_l
            'read_folder']
 
 # %% ../../nbs/training/pictures.ipynb #b1c70003
-import io, logging, os, re, tempfile, warnings
+import io, logging, os, re, warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -368,8 +368,7 @@ def _column(features: Any, allowed: tuple[str, ...], kind: str, where: Path) -> 
     return found[0]
 
 
-@contextmanager
-def _stream(layout: Layout, files: list[Path]) -> Iterator[Any]:
+def _stream(layout: Layout, files: list[Path]) -> Any:
     "The rows of files as `datasets` reads them: in order, batch by batch, from local paths alone."
     from datasets.data_files import DataFilesDict, DataFilesList
     from datasets.packaged_modules.imagefolder.imagefolder import ImageFolder
@@ -380,9 +379,9 @@ def _stream(layout: Layout, files: list[Path]) -> Iterator[Any]:
     if not layout.is_parquet and not layout.tables:
         options = dict(drop_labels=False)
     kind = Parquet if layout.is_parquet else ImageFolder
-    with tempfile.TemporaryDirectory() as tmp:
-        builder = kind(cache_dir=tmp, data_files=DataFilesDict(train=listed), **options)
-        yield builder.as_streaming_dataset("train")
+    # A cache in memory: with one on disk, a lock file would be written.
+    builder = kind(cache_dir="memory://", data_files=DataFilesDict(train=listed), **options)
+    return builder.as_streaming_dataset("train")
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001d
 @dataclass(frozen=True)
@@ -400,15 +399,15 @@ def _cells(layout: Layout, files: list[Path], names: list[tuple]) -> Iterator[tu
     from datasets import Image as Undecoded
 
     with reading(f"{where} can't be read", "it is truncated or damaged, fetch it again"):
-        with _stream(layout, files) as rows:
-            image = _column(rows.features, _IMAGES, "Image", where)
-            label = _column(rows.features, _LABELS, "ClassLabel", where)
-            if type(rows.features[image]).__name__ == "Image":
-                rows = rows.cast_column(image, Undecoded(decode=False))
-            if hasattr(rows.features[label], "names"):
-                names.append(tuple(rows.features[label].names))
-            for row in rows.select_columns([image, label]):
-                yield row[image], row[label]
+        rows = _stream(layout, files)
+        image = _column(rows.features, _IMAGES, "Image", where)
+        label = _column(rows.features, _LABELS, "ClassLabel", where)
+        if type(rows.features[image]).__name__ == "Image":
+            rows = rows.cast_column(image, Undecoded(decode=False))
+        if hasattr(rows.features[label], "names"):
+            names.append(tuple(rows.features[label].names))
+        for row in rows.select_columns([image, label]):
+            yield row[image], row[label]
 
 
 def _label(value: Any, at: str) -> int | str:
