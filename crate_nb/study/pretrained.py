@@ -102,7 +102,7 @@ def _names_of(record: Record, classes: Sequence[str] | None) -> tuple[str, ...]:
     "The classes that a run has learned, by name; none if it learned without labels."
     config = check_record(record).config
     if _classifies(config.variant):
-        known = classes or record.provenance.get("names")
+        known = record.provenance.get("names") if classes is None else classes
         return class_names(config.dataset, record.provenance["classes"], known)
     if classes is not None:
         raise UserError(

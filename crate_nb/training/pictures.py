@@ -43,8 +43,8 @@ def _centre(im, least: int):
     "The square in the middle, reduced by a whole factor to `least` pixels a side or more."
     side = min(im.size)
     left, top = (im.width - side) // 2, (im.height - side) // 2
-    square = im.crop((left, top, left + side, top + side)).convert("RGB")
-    return square.reduce(max(1, side // least))
+    rgb = im if im.mode == "RGB" else im.convert("RGB")
+    return rgb.reduce(max(1, side // least), (left, top, left + side, top + side))
 
 
 def decode(
@@ -60,8 +60,8 @@ def decode(
         if size:
             im.draft(None, (least, least))
         _check_picture(im)
-        upright = ImageOps.exif_transpose(im)
-        picture = _centre(upright, least) if size else upright.convert("RGB")
+        ImageOps.exif_transpose(im, in_place=True)
+        picture = _centre(im, least) if size else im.convert("RGB")
         return torch.from_numpy(np.asarray(picture).transpose(2, 0, 1).copy())
 
 # %% ../../nbs/training/pictures.ipynb #b1c7000b
