@@ -121,7 +121,7 @@ def main(
 # %% ../nbs/cli.ipynb #c1100005
 _SCALES = "quick, small, medium, untrained, paper"
 _NAMES = "digits, cifar10, cifar100, cifar10-jpeg75"
-_DATASETS = f"{_NAMES}, or a folder with train*.parquet and test*.parquet."
+_DATASETS = f"{_NAMES}, or a folder: class folders of pictures, or parquet."
 _scale = click.option("--scale", default="quick", help=f"One of {_SCALES}.")
 _any_scale = click.option(
     "--scale", help=f"Where the record is: one of {_SCALES}.  [default: all are searched]"
@@ -409,10 +409,10 @@ def train_command(scale, settings, dataset, device, threads, init, force):
     from crate_nb.training.records import Store
     from crate_nb.training.step import start_from
     from crate_nb.training.loop import train
-    from crate_nb.training.sweeps import place_of
+    from crate_nb.training.sweeps import fit_sizes, place_of
 
     label, place = place_of(scale, dataset, device, threads=threads, init=init)
-    config = scale_config(scale, label, **changes)
+    config = fit_sizes(scale_config(scale, label, **changes), place.data, changes)
     if init:
         config = start_from(config, init)
     record = train(config, place, force)
@@ -727,18 +727,24 @@ def _split_text(name: str, x, y, classes: int) -> str:
 @click.option(
     "--size",
     type=click.IntRange(1),
-    help="Pixels to which images of several sizes are resized (the shorter side, then the centre).",
+    help="Pixels a side, to which the middle square of each image is resized, as in a run.",
 )
 def data_command(name, folder, size):
     """Fetch, verify and describe a data set.
 
-    NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder of parquet.
+    NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder: class folders of pictures,
+    pictures with a metadata.csv, or parquet.
     """
     from crate_nb.training.data import load_data
 
     d = load_data(name, folder, size)
     click.echo(_split_text(f"{d.name} train", d.x_train, d.y_train, d.classes))
-    click.echo(_split_text(f"{d.name} test", d.x_test, d.y_test, d.classes))
+    if len(d.x_test):
+        click.echo(_split_text(f"{d.name} test", d.x_test, d.y_test, d.classes))
+    else:
+        click.echo("no test split: say how many images a run holds out, as in --set test_size=100")
+    if d.names:
+        click.echo(f"classes: {', '.join(d.names)}")
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
 # %% ../nbs/cli.ipynb #3d5f13f7

@@ -16,7 +16,7 @@ from ..models.family import VARIANTS
 from ..training.data import NAMES
 from ..training.runs import FOUR, GRIDS, RunConfig, scale_config
 from ..training.records import Record, Store, tested_images, training_name, unpack_hits
-from ..training.sweeps import dataset_label, plan, sizes_of
+from ..training.sweeps import dataset_label, fit_sizes, plan, sizes_of
 from .answers import Check, Found, Statistic, all_there, ids_of
 from .printed import printed_accuracy
 from .predictors import Study, study_of
@@ -121,7 +121,8 @@ class Evidence:
         self.scale, self.dataset = scale, dataset_label(scale, dataset)
         self.seeds = None if seeds is None else tuple(seeds)
         self._runs = _runs_of(Store(scale), self.dataset, self.seeds)
-        self.test_images = _count_tested(scale_config(scale, self.dataset), self._runs)
+        wanted = fit_sizes(scale_config(scale, self.dataset), dataset)
+        self.test_images = _count_tested(wanted, self._runs)
         self._studies: dict[tuple[str, str], Study | None] = {}
         self._probes: pd.DataFrame | None = None
 

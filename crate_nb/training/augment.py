@@ -56,7 +56,7 @@ def random_boxes(
     return torch.stack([top, left, bh, bw], 1)
 
 # %% ../../nbs/training/augment.ipynb #06a00004
-def _centres(n: int, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:  # (n,)
+def _centres(n: int, device: torch.device, dtype: torch.dtype = torch.float32) -> Tensor:  # (n,)
     "The centres of n pixels: 0.5, 1.5, ..."
     return torch.arange(n, device=device, dtype=dtype) + 0.5
 

@@ -618,6 +618,7 @@ def _provenance(trainer: Trainer) -> dict:
         weights_digest=weights_digest(trainer.step.model.state_dict()),
         channels=images.channels,
         classes=images.classes,
+        **({"names": list(images.names)} if images.names else {}),
         **({"init": trainer.origin} if trainer.origin else {}),
     )
 
