@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Self, cast
 import math, warnings
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
@@ -557,6 +558,7 @@ class LayeredModel(nn.Module):
     architecture: Architecture  # variant and sizes
     layers: Sequence[Layer]  # in an nn.ModuleList, which does not tell what it holds
     about: Any  # what an exported model says of itself; other models have no such attribute
+    card: Any  # the model card that was read or made with the weights, likewise
 
     def tokens(
         self,
@@ -580,6 +582,85 @@ class LayeredModel(nn.Module):
     def config(self) -> dict:  # `make_model(Architecture(**model.config))` is of the same kind
         "The fields of the architecture."
         return asdict(self.architecture)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, **options: Any) -> Self:
+        """A saved model, of this class.
+
+        Parameters
+        ----------
+        name : str or pathlib.Path
+            A folder, its `model.safetensors`, or the id of a model on the Hugging Face hub.
+        **options
+            For the hub: what `huggingface_hub.snapshot_download` takes, such as `revision`.
+
+        Returns
+        -------
+        LayeredModel
+            In evaluation mode, on the CPU.
+
+        Raises
+        ------
+        UserError
+            If the files are absent, damaged or of a model of another class.
+        """
+        return resolve("crate_nb.models.hub:load")(cls, name, **options)
+
+    def save_pretrained(
+        self, folder: str | Path, half: bool = False, card: str | None = None, force: bool = False
+    ) -> Path:
+        """Write weights, configuration and model card as a folder of the Hugging Face hub.
+
+        Parameters
+        ----------
+        folder : str or pathlib.Path
+            To be made; an empty one, or one with the same card and configuration, will do.
+        half : bool, default False
+            Round to half precision: a file of half the size. The model itself stays.
+        card : str, optional
+            Markdown; None: the card that came with the weights, or the architecture alone.
+        force : bool, default False
+            Replace another saved model in the folder.
+
+        Returns
+        -------
+        pathlib.Path
+            The folder, with `model.safetensors`, `config.json` and `README.md`.
+
+        Raises
+        ------
+        UserError
+            If the folder holds something else; nothing is written.
+        """
+        return resolve("crate_nb.models.hub:save")(self, folder, half, card, force)
+
+    def push_to_hub(
+        self, repo_id: str, half: bool = False, card: str | None = None, **options: Any
+    ) -> str:
+        """Save the model and upload it to the Hugging Face hub.
+
+        Parameters
+        ----------
+        repo_id : str
+            Such as user/name; the repository is made if there is none.
+        half : bool, default False
+            As for `save_pretrained`.
+        card : str, optional
+            As for `save_pretrained`.
+        **options
+            What `push_to_hub` of `huggingface_hub.PyTorchModelHubMixin` takes, such as `private`.
+
+        Returns
+        -------
+        str
+            The address of the commit.
+
+        Raises
+        ------
+        UserError
+            If huggingface_hub is missing, or the hub refuses.
+        """
+        return resolve("crate_nb.models.hub:push")(self, repo_id, half, card, **options)
 
 # %% ../../nbs/models/family.ipynb #6b0d000f
 class LayeredClassifier(LayeredModel):
