@@ -192,7 +192,7 @@ def plain_card(model: LayeredModel) -> str:
         layers=f"{a.depth} layer{'s' * (a.depth > 1)}",
         patch=a.patch_size,
         height=a.image_size,
-        width=a.image_size,
+        width=a.image_width or a.image_size,
         channels=f"{a.channels} channel{'s' * (a.channels > 1)}",
         parameters=count_parameters(model),
         classes=f"\nIts {a.num_classes} classes: {names}." if names else "",
