@@ -966,7 +966,8 @@ def export_command(id, folder, scale, classes, half, force):
 # %% ../nbs/cli.ipynb #c3e00004
 def _model(name: str, scale: str | None):
     "An exported model, or that of the record whose id starts with `name`."
-    from crate_nb.study.pretrained import from_pretrained, from_record
+    from crate_nb.models.hub import from_pretrained
+    from crate_nb.study.pretrained import from_record
 
     if as_path(name).exists():
         return from_pretrained(name)

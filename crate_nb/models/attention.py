@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind
 from .family import Architecture, LayeredModel, VARIANTS
 from .tost import FourierPositions
-from .masked import sincos_positions
+
 from .weights import resize_positions
 
 # %% ../../nbs/models/attention.ipynb #a77e000c
@@ -38,11 +38,11 @@ def _check_size(size: int, patch: int):
 
 
 def _positions_at(positions: Tensor, side: int) -> Tensor:
-    "Learned positions, resized and as frozen as before; fixed ones, computed anew."
+    "Positions of another size: learned ones as frozen as before, fixed ones as a buffer."
+    resized = resize_positions(positions.detach(), side)
     if isinstance(positions, nn.Parameter):
-        resized = resize_positions(positions.detach(), side)
         return nn.Parameter(resized, requires_grad=positions.requires_grad)
-    return sincos_positions(positions.shape[-1], side)[None].to(positions)
+    return resized
 
 
 def at_size(model: LayeredModel, size: int) -> LayeredModel:
@@ -58,13 +58,14 @@ def at_size(model: LayeredModel, size: int) -> LayeredModel:
     Returns
     -------
     LayeredModel
-        A model that shares all weights with the given one, apart from the positions: learned
-        ones are interpolated, fixed ones computed anew.
+        A model that shares all weights with the given one, apart from the positions, which are
+        interpolated.
 
     Raises
     ------
     UserError
-        If patches do not tile the images, or the model has no positions to interpolate.
+        If patches do not tile the images, the model's images are not square, or it has no
+        positions to interpolate.
 
     Examples
     --------
@@ -75,6 +76,8 @@ def at_size(model: LayeredModel, size: int) -> LayeredModel:
     torch.Size([1, 10])
     """
     _check_size(size, model.architecture.patch_size)
+    if model.architecture.image_width:
+        raise UserError("the images of this model are not square; its positions keep their size")
     tensors = [*model.parameters(), *model.buffers()]
     other = deepcopy(model, {id(t): t for t in tensors})
     if size == model.architecture.image_size:
@@ -400,8 +403,8 @@ def attention_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Ten
 def _pools_patches(model: nn.Module) -> bool:
     "Whether the head is known to read the patches in place of the class token."
     if isinstance(model, LayeredModel):
-        name = model.architecture.variant
-        return name in VARIANTS and VARIANTS[name].pool == "mean"
+        a = model.architecture
+        return (a.pool or (VARIANTS[a.variant].pool if a.variant in VARIANTS else "")) == "mean"
     pools = [getattr(module, "global_pool", "") for module in model.modules()]  # timm
     configs = [getattr(module, "config", None) for module in model.modules()]  # transformers
     return any(isinstance(pool, str) and pool not in ("", "token") for pool in pools) or any(

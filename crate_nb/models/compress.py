@@ -142,11 +142,13 @@ class SubspaceAttention(Sublayer):
         dim: int,  # d
         heads: int,  # K, which divides d
         dropout: float = 0.0,  # of the softmax weights, in training
+        head_dim: int | None = None,  # p; None: d / K
         **_,  # sizes that this half does not need
     ):
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.U = nn.Linear(dim, dim, bias=False).weight  # (K p, d): U_k^T below one another
+        inner = heads * (head_dim or dim // heads)
+        self.U = nn.Linear(dim, inner, bias=False).weight  # (K p, d): U_k^T below one another
 
     @property
     def u(self) -> Tensor:  # (K, d, p), a view of U
@@ -370,20 +372,21 @@ class OutputMap:
 
     # (H (..., N, K p), U (d, K p) or None, weight, bias) -> (..., N, d)
     apply: Callable[..., Tensor]
-    # dim -> the map's `weight` and `bias`, or one of them: nn.Parameter (trained) or Tensor
-    tensors: Callable[[int], dict[str, Tensor]] = lambda dim: {}
+    # dim -> the map's `weight` and `bias`, or one of them: nn.Parameter (trained) or Tensor;
+    # a map of heads that are not as wide as the tokens takes K p, too
+    tensors: Callable[..., dict[str, Tensor]] = lambda dim: {}
     products: int = 1  # matrix products (K p, d) of a token, for the FLOP
 
 
-def _learned(dim: int) -> dict[str, Tensor]:
+def _learned(dim: int, inner: int | None = None) -> dict[str, Tensor]:
     "W and b as in `nn.Linear`, trained."
-    linear = nn.Linear(dim, dim)
+    linear = nn.Linear(inner or dim, dim)
     return dict(weight=linear.weight, bias=linear.bias)
 
 
-def _linear(dim: int) -> dict[str, Tensor]:
+def _linear(dim: int, inner: int | None = None) -> dict[str, Tensor]:
     "W as in `nn.Linear`, trained, without a bias."
-    return dict(weight=nn.Linear(dim, dim, bias=False).weight)
+    return dict(weight=nn.Linear(inner or dim, dim, bias=False).weight)
 
 
 def _fixed(dim: int) -> dict[str, Tensor]:
@@ -422,11 +425,12 @@ class Output(nn.Module):
         self,
         name: str,  # a row of `OUTPUT_MAPS`
         dim: int,  # d
+        inner: int | None = None,  # K p, where it is not d; only some maps can have it
     ):
         super().__init__()
         self.map = OUTPUT_MAPS[check_choice("output map", name, OUTPUT_MAPS)]
-        self.dim = dim
-        tensors = self.map.tensors(dim)
+        self.dim, self.inner = dim, inner or dim
+        tensors = self.map.tensors(dim, inner) if inner else self.map.tensors(dim)
         for key in tensors:
             check_choice("tensor of an output map", key, ("weight", "bias"))
         for key in ("weight", "bias"):
@@ -452,15 +456,15 @@ class Output(nn.Module):
         side, weight = _wide(None if u is None else pack(u)), _wide(self.weight)
         no_bias = None if self.bias is None else torch.zeros_like(self.bias).double()
         device = next((t.device for t in (side, weight) if t is not None), None)
-        eye = torch.eye(self.dim, dtype=torch.float64, device=device)
+        eye = torch.eye(self.inner, dtype=torch.float64, device=device)
         return self.map.apply(eye, side, weight, no_bias)
 
     def flops(
         self,
         n: int,  # tokens
     ) -> int:
-        "2 d^2 for each token and product."
-        return 2 * n * self.dim**2 * self.map.products
+        "2 d K p for each token and product."
+        return 2 * n * self.dim * self.inner * self.map.products
 
     def paths(
         self,

@@ -8,14 +8,15 @@ __all__ = ['VARIANTS', 'EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'Variant', 'Cha
            'Tokeniser', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'LayeredModel', 'LayeredClassifier',
            'TwiceNorm', 'Classifier', 'model_flops', 'model_paths', 'classifiers', 'make_model', 'CRATE',
            'official_sizes', 'official_model', 'official_heads', 'crate_tiny', 'crate_small', 'crate_base',
-           'crate_large', 'count_parameters', 'predict_parameters', 'check_variant', 'load_official']
+           'crate_large', 'count_parameters', 'predict_parameters', 'check_variant', 'load_jax', 'load_official']
 
 # %% ../../nbs/models/family.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Self, cast, get_args
 import math, warnings
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
@@ -25,7 +26,7 @@ from ..core import UserError, check_choice, reading, resolve
 from .compress import COMPRESS, Sublayer, Output
 from .sparsify import SPARSIFY
 from .checkpoints import FORMATS, Format, build_fitting, from_official
-from .checkpoints import numbers_of, recognise, unwrap
+from .checkpoints import numbers_of, port_of_jax, recognise, unwrap
 
 # %% ../../nbs/models/family.ipynb #0ae85f66
 @dataclass(frozen=True)
@@ -206,7 +207,8 @@ class Layer(nn.Module):
         sizes = dict(dim=dim, heads=heads, dropout=dropout, **options)
         self.sign, self.skip, self.dropout = variant.sign, variant.skip, dropout
         self.compress, self.sparsify = _halves(variant, **sizes)
-        self.output = Output(variant.output, dim)
+        inner = heads * options["head_dim"] if options.get("head_dim") else None
+        self.output = Output(variant.output, dim, inner)
         eps = variant.norm_eps
         self.norm_compress, self.norm_sparsify = nn.LayerNorm(dim, eps), nn.LayerNorm(dim, eps)
         self.scale_compress = ChannelScale(dim, variant.scale)
@@ -280,7 +282,7 @@ def check_sizes(
     image_size: int,  # side of an image in pixels
     patch_size: int,  # side of a patch in pixels
     dim: int,  # d
-    heads: int,  # K
+    heads: int,  # K; 1: the heads have a width of their own
 ):
     "Raise a `UserError` unless patches tile the image and heads divide the width."
     if image_size % patch_size:
@@ -304,7 +306,7 @@ class Architecture:
     variant : str, default "crate"
         A row of `VARIANTS`.
     image_size : int, default 224
-        Side of the square images in pixels.
+        Side of the images in pixels; their height, where `image_width` is another.
     patch_size : int, default 16
         Side of a patch in pixels, which divides `image_size`.
     channels : int, default 3
@@ -327,11 +329,30 @@ class Architecture:
         Of the head's LayerNorm; None: that of all others.
     norm_twice : bool, default False
         Whether a classifier's head applies its LayerNorm twice.
+    image_width : int, optional
+        Of the images in pixels, which a classifier may have; None: as `image_size`.
+    head_dim : int, optional
+        Width of a head, p, of subspace attention with a learned map; None: d / K.
+    pool : {"class", "mean", "all"}, optional
+        What a classifier's head reads: the class token, the mean of the patches, the mean of all
+        tokens. None: that of the variant.
+    norm_eps : float, optional
+        Of the LayerNorms of the layers; None: that of the variant.
+    tokens_norm : bool, default True
+        Whether ToST's class attention normalises all tokens, or the class token alone.
+    decoder_depth : int, optional
+        Layers of an autoencoder's decoder; None: as many as `depth`.
+    decoder_heads : int, optional
+        Heads of an autoencoder's decoder; None: as many as `heads`.
 
     Raises
     ------
     UserError
         If a value is not allowed, patches do not tile the image, or heads do not divide `dim`.
+
+    Notes
+    -----
+    The last seven are for models of other code. What says no more than None does becomes None.
 
     Examples
     --------
@@ -353,6 +374,13 @@ class Architecture:
     dropout: float = 0.0
     head_eps: float | None = None
     norm_twice: bool = False
+    image_width: int | None = None
+    head_dim: int | None = None
+    pool: str | None = None
+    norm_eps: float | None = None
+    tokens_norm: bool = True
+    decoder_depth: int | None = None
+    decoder_heads: int | None = None
 
     def __post_init__(self):
         check_choice("variant", self.variant, VARIANTS)
@@ -360,8 +388,13 @@ class Architecture:
             _check_number(field.name, field.type, getattr(self, field.name))
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout is {self.dropout:g}; it must be at least 0 and below 1")
-        check_sizes(self.image_size, self.patch_size, self.dim, self.heads)
+        heads = 1 if self.head_dim else self.heads
+        check_sizes(self.image_size, self.patch_size, self.dim, heads)
+        check_sizes(self.image_width or self.image_size, self.patch_size, self.dim, heads)
         object.__setattr__(self, "lam", self._own_lam())  # the only way in a frozen class
+        for name in _usual_values(self):
+            object.__setattr__(self, name, None)
+        _check_used(self)
 
     def _own_lam(self) -> float:
         "ISTA's l1 weight: that of the variant, where it has its own."
@@ -373,7 +406,14 @@ class Architecture:
     @property
     def patches(self) -> int:  # of an image
         "The number of patches; a class token comes on top."
-        return (self.image_size // self.patch_size) ** 2
+        rows, columns = self.grid
+        return rows * columns
+
+    @property
+    def grid(self) -> tuple[int, int]:  # of an image
+        "Rows and columns of patches."
+        width = self.image_width or self.image_size
+        return self.image_size // self.patch_size, width // self.patch_size
 
     @property
     def patch_dim(self) -> int:  # C patch_size^2
@@ -383,11 +423,48 @@ class Architecture:
     def layer(self) -> Layer:  # with fresh weights
         "One layer of the model."
         sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
-        return Layer(VARIANTS[self.variant], **sizes)
+        if self.head_dim:
+            sizes["head_dim"] = self.head_dim
+        row = VARIANTS[self.variant]
+        return Layer(replace(row, norm_eps=self.norm_eps or row.norm_eps), **sizes)
+
+
+def _usual_values(a: Architecture) -> list[str]:
+    "The fields that say no more than None does."
+    row = VARIANTS[a.variant]
+    usual = dict(image_width=a.image_size, pool=row.pool, norm_eps=row.norm_eps)
+    usual |= dict(decoder_depth=a.depth, decoder_heads=a.heads, head_dim=a.dim / a.heads)
+    return [name for name, value in usual.items() if getattr(a, name) == value]
+
+
+_USED_BY = {  # a field -> the rows of `MODELS` that use it
+    **dict.fromkeys(("image_width", "head_dim", "pool"), ("classifier",)),
+    **dict.fromkeys(("decoder_depth", "decoder_heads"), ("autoencoder",)),
+    "norm_eps": ("classifier", "autoencoder"),
+    "tokens_norm": ("tost-vision",),
+}
+
+
+def _check_used(a: Architecture):
+    "Refuse what the model of a variant would not use."
+    row = VARIANTS[a.variant]
+    for name, models in _USED_BY.items():
+        if getattr(a, name) != getattr(Architecture, name) and row.model not in models:
+            raise UserError(f"{a.variant} has no {name}; leave {name} out")
+    if a.pool is not None:
+        check_choice("pool", a.pool, ("class", "mean", "all"))
+    has_width = row.compress == "mssa" and row.output in ("learned", "linear")
+    if a.head_dim and not has_width:
+        raise UserError(f"{a.variant} has heads of width dim / heads; leave head_dim out")
+    if a.decoder_heads and a.dim % a.decoder_heads:
+        raise UserError(f"{a.decoder_heads} decoder heads do not divide a width of {a.dim}")
 
 
 def _check_number(name: str, kind: object, value: Any):
     "Refuse a field of an architecture that is not of its kind."
+    if value is None and type(None) in get_args(kind):
+        return
+    kind = next((k for k in get_args(kind) if k is not type(None)), kind)
     if kind is int and not (isinstance(value, Integral) and int(value) >= 1):
         raise UserError(f"{name} is {value!r}; it must be a whole number from 1 on")
     if kind is float and not isinstance(value, Real):
@@ -414,11 +491,9 @@ def check_images(
 ):
     "Raise a `UserError` unless images are standardised, (B, C, H, W), and of the model's size."
     a = architecture
-    if tuple(x.shape[1:]) != (a.channels, a.image_size, a.image_size):
-        raise UserError(
-            f"images of shape {tuple(x.shape[1:])}; "
-            f"this model reads ({a.channels}, {a.image_size}, {a.image_size})"
-        )
+    read = (a.channels, a.image_size, a.image_width or a.image_size)
+    if tuple(x.shape[1:]) != read:
+        raise UserError(f"images of shape {tuple(x.shape[1:])}; this model reads {read}")
     if not x.is_floating_point():
         raise UserError(f"images of {x.dtype}; standardise them first: data.normalise(x)")
 
@@ -557,6 +632,7 @@ class LayeredModel(nn.Module):
     architecture: Architecture  # variant and sizes
     layers: Sequence[Layer]  # in an nn.ModuleList, which does not tell what it holds
     about: Any  # what an exported model says of itself; other models have no such attribute
+    card: Any  # the model card that was read or made with the weights, likewise
 
     def tokens(
         self,
@@ -580,6 +656,85 @@ class LayeredModel(nn.Module):
     def config(self) -> dict:  # `make_model(Architecture(**model.config))` is of the same kind
         "The fields of the architecture."
         return asdict(self.architecture)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, **options: Any) -> Self:
+        """A saved model, of this class.
+
+        Parameters
+        ----------
+        name : str or pathlib.Path
+            A folder, its `model.safetensors`, or the id of a model on the Hugging Face hub.
+        **options
+            For the hub: what `huggingface_hub.snapshot_download` takes, such as `revision`.
+
+        Returns
+        -------
+        LayeredModel
+            In evaluation mode, on the CPU.
+
+        Raises
+        ------
+        UserError
+            If the files are absent, damaged or of a model of another class.
+        """
+        return resolve("crate_nb.models.hub:load")(cls, name, **options)
+
+    def save_pretrained(
+        self, folder: str | Path, half: bool = False, card: str | None = None, force: bool = False
+    ) -> Path:
+        """Write weights, configuration and model card as a folder of the Hugging Face hub.
+
+        Parameters
+        ----------
+        folder : str or pathlib.Path
+            To be made; an empty one, or one with the same card and configuration, will do.
+        half : bool, default False
+            Round to half precision: a file of half the size. The model itself stays.
+        card : str, optional
+            Markdown; None: the card that came with the weights, or the architecture alone.
+        force : bool, default False
+            Replace another saved model in the folder.
+
+        Returns
+        -------
+        pathlib.Path
+            The folder, with `model.safetensors`, `config.json` and `README.md`.
+
+        Raises
+        ------
+        UserError
+            If the folder holds something else; nothing is written.
+        """
+        return resolve("crate_nb.models.hub:save")(self, folder, half, card, force)
+
+    def push_to_hub(
+        self, repo_id: str, half: bool = False, card: str | None = None, **options: Any
+    ) -> str:
+        """Save the model and upload it to the Hugging Face hub.
+
+        Parameters
+        ----------
+        repo_id : str
+            Such as user/name; the repository is made if there is none.
+        half : bool, default False
+            As for `save_pretrained`.
+        card : str, optional
+            As for `save_pretrained`.
+        **options
+            What `push_to_hub` of `huggingface_hub.PyTorchModelHubMixin` takes, such as `private`.
+
+        Returns
+        -------
+        str
+            The address of the commit.
+
+        Raises
+        ------
+        UserError
+            If huggingface_hub is missing, or the hub refuses.
+        """
+        return resolve("crate_nb.models.hub:push")(self, repo_id, half, card, **options)
 
 # %% ../../nbs/models/family.ipynb #6b0d000f
 class LayeredClassifier(LayeredModel):
@@ -642,9 +797,10 @@ class Classifier(LayeredClassifier):
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         row = VARIANTS[a.variant]
         norm = TwiceNorm if a.norm_twice else nn.LayerNorm
-        last = norm(a.dim, a.head_eps or row.norm_eps)
+        last = norm(a.dim, a.head_eps or a.norm_eps or row.norm_eps)
         self.head = nn.Sequential(last, nn.Linear(a.dim, a.num_classes))
-        self.read = 1 if row.pool == "class" else None  # how many of the last tokens are read
+        self.pool = a.pool or row.pool
+        self.read = 1 if self.pool == "class" else None  # how many of the last tokens are read
         INITS[check_choice("initialisation", row.init, INITS)](self)
 
     def tokens(
@@ -658,8 +814,8 @@ class Classifier(LayeredClassifier):
         self,
         z: Tensor,  # Z^L (B, N, d)
     ) -> Tensor:  # (B, d)
-        "What the head reads of the last tokens: the class token, or the mean of the patches."
-        return z[:, 0] if self.read else z[:, 1:].mean(1)
+        "What the head reads of the last tokens: the class token, or a mean."
+        return z[:, 0] if self.read else z[:, self.pool == "mean" :].mean(1)
 
 # %% ../../nbs/models/family.ipynb #1405cd44
 def model_flops(
@@ -1145,116 +1301,224 @@ def _depth_of(state: Mapping[str, Tensor]) -> int:
 
 # %% ../../nbs/models/family.ipynb #6b0d0010
 def _architecture_of(
-    variant: str, state: Mapping[str, Tensor], heads: int | None, channels: int, **kw
+    variant: str,
+    state: Mapping[str, Tensor],
+    heads: int | None,
+    channels: int,
+    image_size: int | Sequence[int] | None,
+    **kw,
 ) -> Architecture:
     "The architecture that the shapes of a renamed state dict tell."
     dim, patch_dim = state["tokeniser.embed.1.weight"].shape
-    patch = math.isqrt(patch_dim // channels)
-    side = math.isqrt(state["tokeniser.positions"].shape[1] - 1)
+    patch, depth = math.isqrt(patch_dim // channels), _depth_of(state)
+    classes = len(state["head.1.weight"])
+    if not patch:
+        raise UserError(f"a patch of {patch_dim} values has no pixel of {channels} channels")
+    inner = len(state["layers.0.compress.U"]) if "layers.0.compress.U" in state else dim
+    heads = _usual_heads(variant, dim, inner) if heads is None else heads
+    if inner % heads:
+        raise UserError(f"{heads} heads do not divide their common width of {inner}; say heads")
+    height, width = _image_size(state["tokeniser.positions"].shape[1] - 1, patch, image_size)
     return Architecture(
         variant=variant,
-        image_size=side * patch,
+        image_size=height,
+        image_width=width,
         patch_size=patch,
         channels=channels,
-        num_classes=len(state["head.1.weight"]),
+        num_classes=classes,
         dim=dim,
-        depth=_depth_of(state),
-        heads=_usual_heads(variant, dim) if heads is None else heads,
+        depth=depth,
+        heads=heads,
+        head_dim=None if inner == dim else inner // heads,
         **kw,
     )
 
 
-def _usual_heads(variant: str, dim: int) -> int:
-    "The heads of the published size; the official CRATE has no output map where it has one head."
-    return 1 if variant == "crate-identity" else official_heads(variant, dim)
+def _image_size(
+    patches: int, patch: int, said: int | Sequence[int] | None
+) -> tuple[int, int]:  # height and width
+    "The size of the images; a `UserError` if it has to be said, or is not that of the positions."
+    side = math.isqrt(patches)
+    if said is None and side**2 != patches:
+        raise UserError(
+            f"the positions are those of {patches} patches, which make no square; "
+            "say image_size=(height, width) in pixels"
+        )
+    height, width = (side * patch,) * 2 if said is None else _pair(said)
+    if height % patch or width % patch or height * width != patches * patch**2:
+        raise UserError(
+            f"images of {height} x {width} pixels are not {patches} patches of {patch} x {patch}, "
+            "of which the positions are; say another image_size, or none"
+        )
+    return height, width
+
+
+def _pair(size: int | Sequence[int]) -> tuple[int, int]:
+    sides = (size, size) if isinstance(size, int) else tuple(size)
+    if len(sides) != 2 or not all(isinstance(s, int) and s > 0 for s in sides):
+        raise UserError(f"image_size is {size!r}; give pixels a side, or (height, width)")
+    return int(sides[0]), int(sides[1])
+
+
+def _usual_heads(variant: str, dim: int, inner: int) -> int:
+    "The heads of the published size; 64 channels a head where their common width is another."
+    if variant == "crate-identity":  # the official CRATE has no output map where it has one head
+        return 1
+    return official_heads(variant, dim) if inner == dim else max(inner // 64, 1)
 
 
 def _check_options(form: Format, options: Mapping[str, object]):
     for name in options:
-        if name not in ("eta", "lam", "dropout", "norm_twice"):
+        if name not in ("eta", "lam", "dropout", "norm_twice", "norm_eps", "head_eps", "pool"):
             raise UserError(
                 f"a checkpoint of {form.system} tells its {name} itself, or has none; "
-                "allowed: heads, channels, eta, lam, dropout"
+                "allowed: heads, channels, eta, lam, dropout, norm_eps, head_eps"
             )
 
+# %% ../../nbs/models/family.ipynb #6b0d0062
+def _one_head(theirs: Mapping[str, Tensor], read: str | None) -> dict[str, Tensor]:
+    "The two linear maps at the end of CRATE's demo as one, or the first alone."
+    rest = {k: v for k, v in theirs.items() if k not in ("head.weight", "head.bias")}
+    if len(rest) == len(theirs):
+        if read is not None:
+            raise UserError("head is for a CRATE with a 'head' behind 'mlp_head'; leave it out")
+        return rest
+    W, b = (rest[f"mlp_head.1.{name}"].double() for name in ("weight", "bias"))
+    outer = theirs["head.weight"].double()
+    if not outer.shape[1] == len(W) == W.shape[1]:
+        raise UserError("'head.weight' of the checkpoint does not read what 'mlp_head' gives")
+    if check_choice("head", read or "classes", ("classes", "features")) == "classes":
+        rest["mlp_head.1.weight"] = (outer @ W).to(theirs["head.weight"].dtype)
+        rest["mlp_head.1.bias"] = (outer @ b + theirs["head.bias"]).to(theirs["head.bias"].dtype)
+    return rest
+
 # %% ../../nbs/models/family.ipynb #6b0d0011
-def _check_size_is_open(system: str):
-    if system != "tost":
-        raise UserError(
-            f"image_size is given, but the positions of a checkpoint of {system} tell it; "
-            "leave image_size out"
-        )
-
-
 def _load_named(
-    system: str, theirs: Mapping[str, Tensor], heads: int | None, channels: int, **kw
+    system: str,
+    theirs: Mapping[str, Tensor],
+    heads: int | None,
+    channels: int,
+    image_size: int | Sequence[int] | None = None,
+    **kw,
 ) -> LayeredModel:
     "A model of a system whose tensors differ from ours in their names alone."
     form = FORMATS[system]
     _check_options(form, kw)
     ours = from_official(theirs, system)
     _check_needed(form, ours)
+    kw = dict(head_eps=form.head_eps) | kw
     variant = _variant_of(system, theirs, ours)
-    architecture = _architecture_of(variant, ours, heads, channels, head_eps=form.head_eps, **kw)
+    architecture = _architecture_of(variant, ours, heads, channels, image_size, **kw)
     return build_fitting(lambda: CRATE(**asdict(architecture)), ours, system)
 
 
-def _settle(system: str, a: Architecture, said: Mapping[str, object]):
+def load_jax(
+    state: Mapping[str, Tensor],  # parameters of CRATE-alpha's JAX code, as `unwrap` gives them
+    heads: int | None = None,  # K, as the checkpoint tells it; another number is refused
+    channels: int = 3,  # of the images
+    **kw,  # as for `load_official`
+) -> LayeredModel:
+    "CRATE-alpha with parameters of JAX; every LayerNorm has an eps of 1e-6 there."
+    own = next((t.shape[1] for key, t in state.items() if key.endswith("/proj/kernel")), 1)
+    if heads not in (None, own):
+        raise UserError(f"the checkpoint has {own} heads, not {heads}; leave heads out")
+    kw = dict(head_eps=1e-6) | kw
+    return _load_named("crate-alpha", port_of_jax(state), own, channels, **kw)
+
+# %% ../../nbs/models/family.ipynb #6b0d0063
+def _as_built(system: str, a: Architecture, head: str | None) -> dict[str, object]:
+    "What a model was built with, by the names of options of `load_official`."
+    row = VARIANTS[a.variant]
+    pool = a.pool or row.pool
+    eps = a.norm_eps or row.norm_eps
+    return dict(
+        heads=a.heads,
+        pool="mean" if pool == "all" else pool,
+        eta=a.eta,
+        lam=a.lam,
+        norm_eps=eps,
+        head_eps=a.head_eps or eps,
+        tokens_norm=a.tokens_norm if system == "tost" else None,
+        decoder_heads=a.decoder_heads or a.heads,
+        head=head,
+    )
+
+
+def _settle(system: str, built: Mapping[str, object], said: Mapping[str, object], variant: str):
     "Refuse what is said of a checkpoint and not built, and warn of what is built and not said."
-    form, tokens_norm = FORMATS[system], True if system == "tost" else None
-    built = dict(heads=a.heads, pool=VARIANTS[a.variant].pool, tokens_norm=tokens_norm)
+    form = FORMATS[system]
     for name, value in said.items():
-        if value not in (None, built[name]):
+        if name in built and value not in (None, built[name]):
             raise UserError(
                 f"a checkpoint of {form.system} is built with {name}={built[name]!r} here, not "
                 f"with {name}={value!r}; run it by the code that trained it"
             )
-    assumed = [f"{name}={built[name]!r}" for name in form.untold if said[name] is None]
+    untold = [*form.untold, *(["head"] if built["head"] else [])]
+    assumed = [f"{name}={built[name]!r}" for name in untold if said.get(name) is None]
     if assumed:
+        listed = " and ".join(filter(None, [", ".join(assumed[:-1]), assumed[-1]]))
         warnings.warn(
-            f"a checkpoint of {form.system} is built as {a.variant} with {' and '.join(assumed)}, "
+            f"a checkpoint of {form.system} is built as {variant} with {listed}, "
             f"which no tensor tells; if that is right, say so ({', '.join(assumed)})",
             stacklevel=3,
         )
 
+# %% ../../nbs/models/family.ipynb #6b0d0064
+def _options(system: str, said: dict[str, Any]) -> dict[str, Any]:
+    "What is said, in the words of `Architecture`, for the loader of a system."
+    kw = {name: value for name, value in said.items() if value is not None}
+    if system == "crate" and kw.get("pool") == "mean":
+        kw["pool"] = "all"  # the official CRATE counts the class token
+    else:
+        kw.pop("pool", None)
+    return kw
+
 
 def load_official(
-    state: Mapping[str, Tensor],
+    state: Mapping[str, Any],
     heads: int | None = None,
     channels: int = 3,
-    image_size: int | None = None,
+    image_size: int | Sequence[int] | None = None,
     pool: str | None = None,
     norm_twice: bool | None = None,
     tokens_norm: bool | None = None,
+    head: str | None = None,
     **kw,
 ) -> LayeredModel:
-    """A model with the weights of a checkpoint of CRATE, CRATE-alpha, ToST, CRATE-MAE or a ViT.
+    """A model with the weights of a checkpoint of CRATE, CRATE-alpha, ToST, a masked one or a ViT.
 
     A warning names what no tensor tells and the caller did not say.
 
     Parameters
     ----------
-    state : mapping of str to torch.Tensor
-        The state dict of one of the systems, plain or inside `state_dict` or `model`.
+    state : mapping
+        The state dict of one of the systems, with any wrappers and prefixes; of CRATE-alpha, the
+        nested numpy arrays of its JAX code, too.
     heads : int, optional
         K, which no shape tells; None: that of the published size.
     channels : int, default 3
         Of the images; the shapes tell only channels x patch_size^2.
-    image_size : int, optional
-        Pixels a side, for ToST alone, whose file does not tell; None: 224.
+    image_size : int or (int, int), optional
+        Pixels a side, or height and width. None: the square that the positions tell; of ToST,
+        which has none, 224.
     pool : {"class", "mean"}, optional
-        What the head reads; None: what is built, with a warning.
+        What the head reads, as its own code calls it: CRATE's mean is of all tokens. None: what
+        is usual, with a warning.
     norm_twice : bool, optional
         For a ViT with `fc_norm`: False for timm's, True for that of CRATE's repository.
     tokens_norm : bool, optional
         Whether ToST normalises all tokens in class attention; None: yes, with a warning.
+    head : {"classes", "features"}, optional
+        For CRATE's demo: what its second linear map gives, or the first; None: classes, with a
+        warning.
     **kw
-        `eta`, `lam` and `dropout`, as for `Architecture`.
+        `eta`, `lam`, `dropout`, `norm_eps`, `head_eps` and `decoder_heads`, as for
+        `Architecture`.
 
     Returns
     -------
     LayeredModel
-        A `Classifier`; of ToST and CRATE-MAE, a model of their own kind.
+        A `Classifier`; of ToST and masked autoencoders, a model of their own kind.
 
     Raises
     ------
@@ -1267,18 +1531,22 @@ def load_official(
     >>> from crate_nb.models.checkpoints import official_key
     >>> small = crate_tiny(image_size=32, patch_size=8)
     >>> state = {official_key(name): t for name, t in small.state_dict().items()}
-    >>> load_official(state, heads=6, pool="class").config["depth"]
+    >>> said = dict(pool="class", eta=0.1, lam=0.1, norm_eps=1e-5)
+    >>> load_official(state, heads=6, **said).config["depth"]
     12
     """
     theirs = unwrap(state)
     system = recognise(theirs)
-    if image_size is not None:
-        _check_size_is_open(system)
-        kw["image_size"] = image_size
+    said = dict(pool=pool, tokens_norm=tokens_norm, image_size=image_size) | kw
     if _norm_twice(theirs, norm_twice):
-        kw["norm_twice"] = True
+        said["norm_twice"] = True
     load = resolve(FORMATS[system].loader or partial(_load_named, system))
     with reading("the shapes in the checkpoint tell no model", "ask for a whole one"):
-        model = load(theirs, heads=heads, channels=channels, **kw)
-    _settle(system, model.architecture, dict(heads=heads, pool=pool, tokens_norm=tokens_norm))
+        is_demo = system == "crate" and "head.weight" in theirs
+        if system == "crate" or head is not None:
+            theirs = _one_head(theirs, head)
+        own = 6 if heads is None and is_demo and theirs["cls_token"].numel() == 768 else heads
+        model = load(theirs, heads=own, channels=channels, **_options(system, said))
+    built = _as_built(system, model.architecture, head or ("classes" if is_demo else None))
+    _settle(system, built, dict(heads=heads, head=head) | said, model.architecture.variant)
     return model

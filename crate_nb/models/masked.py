@@ -5,17 +5,20 @@
 # %% auto #0
 __all__ = ['MASK_RATIO', 'kept_patches', 'draw_masks', 'sincos_positions', 'check_masked', 'patch_targets', 'masked_loss',
            'unpatchify', 'MirroredLayer', 'MaskedTokeniser', 'init_masked', 'MaskedEncoder', 'MaskedAutoencoder',
-           'masked_names', 'load_masked', 'probe_features', 'linear_probe', 'draw_reconstructions']
+           'masked_names', 'load_masked', 'masked_vit_names', 'load_masked_vit', 'probe_features', 'linear_probe',
+           'draw_reconstructions']
 
 # %% ../../nbs/models/masked.ipynb #8a5c0003
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError, check_choice, check_kind
 from .compress import COMPRESS, Output, SubspaceAttention
-from .checkpoints import build_fitting, kernels_as_rows, numbers_of, unwrap
+from .checkpoints import FORMATS, build_fitting, kernels_as_rows, numbers_of
+from .checkpoints import unwrap
 from .family import Architecture, EMBEDDINGS, Layer, LayerTokens, LayeredModel
 from crate_nb.models.family import (
     VARIANTS,
@@ -179,7 +182,7 @@ class MirroredLayer(nn.Module):
         a, row = architecture, VARIANTS[architecture.variant]
         self.sign, self.dropout = -row.sign, a.dropout
         self.norm_sparsify, self.norm_compress = (
-            nn.LayerNorm(a.dim, row.norm_eps) for _ in range(2)
+            nn.LayerNorm(a.dim, a.norm_eps or row.norm_eps) for _ in range(2)
         )
         self.A = nn.Parameter(nn.init.kaiming_uniform_(torch.empty(a.dim, a.dim)))
         self.compress = COMPRESS[row.compress](dim=a.dim, heads=a.heads, dropout=a.dropout)
@@ -296,9 +299,11 @@ class MaskedAutoencoder(MaskedEncoder):
         check_model(architecture, "autoencoder")
         super().__init__(architecture)
         a = architecture
-        build = a.layer if VARIANTS[a.variant].skip else lambda: MirroredLayer(a)
+        inner = replace(a, heads=a.decoder_heads or a.heads, decoder_heads=None)
+        build = inner.layer if VARIANTS[a.variant].skip else lambda: MirroredLayer(inner)
         self.unused = nn.Linear(a.dim, a.dim)
-        self.decoder = cast(Sequence[nn.Module], nn.ModuleList(build() for _ in range(a.depth)))
+        layers = nn.ModuleList(build() for _ in range(a.decoder_depth or a.depth))
+        self.decoder = cast(Sequence[nn.Module], layers)
         self.norm_decoder = nn.LayerNorm(a.dim, 1e-6)
         self.head = nn.Linear(a.dim, a.patch_dim)
         init_masked(self)
@@ -407,23 +412,77 @@ def load_masked(
     state: Mapping[str, Tensor],  # of the official CRATE-MAE, plain or inside `model`
     heads: int | None = None,  # K, which no shape tells; None: that of the published size
     channels: int = 3,  # of the images
-    **kw,  # `eta`, `dropout` as for `Architecture`
+    **kw,  # `eta`, `dropout`, `norm_eps`, `decoder_heads` as for `Architecture`
 ) -> MaskedAutoencoder:
     "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
     state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
     depth = len(numbers_of(state, "blocks."))
-    ours, sizes = _under_our_names(state, depth), _sizes_of(state, channels)
-    heads = official_heads("crate-mae", sizes["dim"]) if heads is None else heads
-    architecture = Architecture("crate-mae", depth=depth, heads=heads, **sizes, **kw)
-    return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
+    ours = _under_our_names(state, masked_names(depth))
+    return _autoencoder("crate-mae", state, ours, heads, channels, depth=depth, **kw)
 
 
-def _under_our_names(state: Mapping[str, Tensor], depth: int) -> dict[str, Tensor]:
-    names, embedding = masked_names(depth), "patch_embed.proj.weight"
+def _under_our_names(state: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
     _check_keys(state, names)
+    embedding = "patch_embed.proj.weight"
     ours = {name: state[key] for key, name in names.items()}
     ours[names[embedding]] = kernels_as_rows(state[embedding], embedding)
     return ours
+
+
+def _autoencoder(
+    variant: str,
+    state: Mapping[str, Tensor],
+    ours: Mapping[str, Tensor],
+    heads: int | None,
+    channels: int,
+    **kw,
+) -> MaskedAutoencoder:
+    "The model that the shapes of a checkpoint tell, with its weights."
+    if kw.pop("image_size", None) is not None:
+        raise UserError("the positions of a masked autoencoder tell its image_size; leave it out")
+    sizes = _sizes_of(state, channels)
+    heads = official_heads(variant, sizes["dim"]) if heads is None else heads
+    architecture = Architecture(variant, heads=heads, **sizes, **kw)
+    return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
+
+# %% ../../nbs/models/masked.ipynb #8a5c0052
+def masked_vit_names(
+    depth: int,  # L, of the encoder
+    decoder_depth: int,  # of the decoder
+) -> dict[str, str]:  # names of the ViT-MAE of CRATE's repository -> ours
+    "How the tensors of a ViT-MAE are named, all but `pos_embed`."
+    names = _whole(_NAMES, _MODULES)
+    modules = {k.rstrip("."): v.rstrip(".") for k, v in FORMATS["vit"].layer_names.items()}
+    layer = _whole({}, modules)
+    for l in range(depth):
+        names |= {f"blocks.{l}.{k}": f"layers.{l}.{v}" for k, v in layer.items()}
+    for l in range(decoder_depth):
+        names |= {f"decoder_blocks.{l}.{k}": f"decoder.{l}.{v}" for k, v in layer.items()}
+    return names
+
+
+def load_masked_vit(
+    state: Mapping[str, Tensor],  # of the ViT-MAE of CRATE's repository, plain or inside `model`
+    heads: int | None = None,  # K of the encoder; None: that of the published size
+    channels: int = 3,  # of the images
+    **kw,  # `norm_eps`, `decoder_heads`, `dropout` as for `Architecture`
+) -> MaskedAutoencoder:
+    "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
+    state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
+    width, other = state["decoder_embed.weight"].shape
+    if width != other or any(key.endswith("attn.qkv.bias") for key in state):
+        raise UserError(
+            "a checkpoint of Meta's MAE, whose encoder reads no mask tokens; only the ViT-MAE of "
+            "CRATE's repository is built here, run it by the code that trained it"
+        )
+    depth, decoder = (len(numbers_of(state, part)) for part in ("blocks.", "decoder_blocks."))
+    zeros = {
+        k.replace("weight", "bias"): v.new_zeros(len(v)) for k, v in state.items() if "qkv" in k
+    }
+    ours = _under_our_names(state | zeros, masked_vit_names(depth, decoder))
+    kw = dict(norm_eps=1e-5, decoder_heads=16) | kw
+    kw |= dict(depth=depth, decoder_depth=decoder)
+    return _autoencoder("vit-mae", state, ours, heads, channels, **kw)
 
 # %% ../../nbs/models/masked.ipynb #8a5c0030
 @torch.no_grad()

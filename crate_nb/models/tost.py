@@ -100,9 +100,10 @@ class ClassAttention(nn.Module):
         dim: int,  # d
         heads: int,  # K, which divides d
         scale: float,  # the first value of both factors
+        tokens_norm: bool = True,  # whether the second norm is for all tokens
     ):
         super().__init__()
-        self.heads = heads
+        self.heads, self.tokens_norm = heads, tokens_norm
         self.norm_attention, self.norm_mlp = nn.LayerNorm(dim, 1e-6), nn.LayerNorm(dim, 1e-6)
         self.qkv, self.output, self.mlp = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim), MLP(dim)
         self.scale_attention, self.scale_mlp = ChannelScale(dim, scale), ChannelScale(dim, scale)
@@ -124,7 +125,9 @@ class ClassAttention(nn.Module):
         z: Tensor,  # tokens (B, N, d), the class token first
     ) -> Tensor:  # (B, N, d)
         "The block."
-        z = self.norm_mlp(z + self.scale_attention(self.attend(self.norm_attention(z))))
+        z = z + self.scale_attention(self.attend(self.norm_attention(z)))
+        z, patches = (z, z[:, :0]) if self.tokens_norm else (z[:, :1], z[:, 1:])
+        z = torch.cat([self.norm_mlp(z), patches], 1)
         return z + torch.cat([self.scale_mlp(self.mlp(z[:, :1])), z[:, 1:]], 1)
 
 # %% ../../nbs/models/tost.ipynb #7a050010
@@ -143,7 +146,9 @@ class TostVision(LayeredClassifier):
         self.positions = FourierPositions(a.dim)
         self.layers = cast(Sequence[Layer], nn.ModuleList(_layers(a, scale)))
         self.cls_token = nn.Parameter(torch.zeros(1, 1, a.dim))
-        self.class_layers = nn.ModuleList(ClassAttention(a.dim, a.heads, scale) for _ in range(2))
+        self.class_layers = nn.ModuleList(
+            ClassAttention(a.dim, a.heads, scale, a.tokens_norm) for _ in range(2)
+        )
         self.head = nn.Sequential(nn.LayerNorm(a.dim, 1e-6), nn.Linear(a.dim, a.num_classes))
         nn.init.trunc_normal_(self.cls_token, std=0.02)
         init_linear(self, partial(nn.init.trunc_normal_, std=0.02))
@@ -185,8 +190,10 @@ def _check_tiled(x: Tensor, a: Architecture):
 # %% ../../nbs/models/tost.ipynb #7a050015
 def _check_options(options: Mapping[str, object]):
     for name in options:
-        if name != "dropout":
-            raise UserError(f"ToST has no {name}; allowed: heads, channels, image_size, dropout")
+        if name not in ("dropout", "tokens_norm"):
+            raise UserError(
+                f"ToST has no {name}; allowed: heads, channels, image_size, tokens_norm, dropout"
+            )
 
 
 def _check_telling(state: Mapping[str, Tensor]):
@@ -229,9 +236,13 @@ def load_tost(
     heads: int | None = None,  # K, as the checkpoint tells it; another number is refused
     channels: int = 3,  # of the images; the first convolution tells, too, and must agree
     image_size: int = 224,  # side of the images in pixels, which no tensor tells
-    **kw,  # `dropout` as for `Architecture`
+    **kw,  # `dropout` and `tokens_norm` as for `Architecture`
 ) -> TostVision:
     "ToST with the weights of a checkpoint; a `UserError` if a tensor is missing or does not fit."
+    if not isinstance(image_size, int):
+        raise UserError(
+            f"image_size is {image_size!r}; ToST reads images of any shape, give one side"
+        )
     ours = from_official(state, "tost")
     architecture = _architecture_of(ours, heads, image_size, **kw)
     if architecture.channels != channels:

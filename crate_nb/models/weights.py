@@ -8,11 +8,12 @@ __all__ = ['FORMAT', 'FREE', 'weights_digest', 'round_to_half', 'pack_weights', 
 
 # %% ../../nbs/models/weights.ipynb #a1c00004
 import json, math, re, tarfile, warnings, zipfile
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, get_args
-import torch, torch.nn.functional as F
+import numpy as np, torch, torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor
 from ..core import UserError, as_path, parse_json, tensor_digest, told_digest
@@ -121,25 +122,43 @@ def _is_tar(path: Path) -> bool:
     return True
 
 
+def _inert() -> list[Any]:
+    "What may stand beside the weights: types that hold values, and do nothing when they are made."
+    scalar, array = np.float64(0).__reduce__()[0], np.zeros(1).__reduce__()[0]
+    kinds = {type(np.dtype(code)) for code in "?bhilqBHILQefdOSU"}
+    moved = [(scalar, "multiarray.scalar"), (array, "multiarray._reconstruct")]
+    named = [(f, f"numpy.{core}.{name}") for f, name in moved for core in ("core", "_core")]
+    paths = [
+        (PurePath, f"{module}.{kind}")
+        for module in ("pathlib", "pathlib._local")
+        for kind in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
+    ]
+    return [Namespace, np.dtype, np.ndarray, *kinds, *named, *paths]
+
+
 def _read_pickle(path: Path) -> Any:
-    "What `torch.save` wrote, as long as it is tensors in plain containers."
+    "What `torch.save` or numpy wrote, as long as it is tensors and inert values."
     try:
         if zipfile.is_zipfile(path):
             _check_zip(path)
+            if zipfile.ZipFile(path).namelist()[0].endswith(".npy"):
+                return dict(np.load(path, allow_pickle=False))
         elif _is_tar(path):
             raise UserError(f"{path} is a tar archive; ask for a file of torch.save")
         with warnings.catch_warnings(
             action="ignore"
         ):  # of unusual pickles: what counts is said below
-            return torch.load(path, map_location="cpu", weights_only=True)
+            with torch.serialization.safe_globals(_inert()):
+                return torch.load(path, map_location="cpu", weights_only=True)
     except UserError:
         raise
     except Exception as e:
         named = re.search(r"GLOBAL (\S+)", str(e))
         why = f"it asks for {named[1]}" if named else type(e).__name__
         raise UserError(
-            f"{path} is no file of plain tensors ({why}), and nothing in it was run; "
-            "ask for its state_dict() alone, or for safetensors"
+            f"{path} is no file of plain tensors ({why}), and nothing in it was run; ask for "
+            "its state_dict() alone; or, if you trust its makers, run torch.load(path, "
+            "weights_only=False) and torch.save its state dict"
         ) from e
 
 # %% ../../nbs/models/weights.ipynb #a1c0000e
@@ -236,7 +255,7 @@ def read_weights(
     path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
     heads: int | None = None,  # K of an official checkpoint; None: that of the published size
     channels: int = 3,  # of the images of an official checkpoint
-    **told,  # `pool`, `norm_twice` and `tokens_norm` of an official one; see `models.load_official`
+    **told,  # what else no tensor of an official one tells; see `models.load_official`
 ) -> TrainedWeights:
     "The weights in a file; a `UserError` if it is damaged, foreign, or more than tensors."
     path = as_path(path)
@@ -308,16 +327,18 @@ def _mismatch(there: Mapping[str, Any], here: Mapping[str, Any], differ: Sequenc
             f"is none; start a run of {there['variant']}, or read its features by encode(x)"
         )
     told = ", ".join(f"{k} {there[k]} and not {here[k]}" for k in differ)
+    if set(differ) & {f.name for f in fields(Architecture) if f.default in (None, True)}:
+        return f"of another model ({told}), which no run has; train it in a loop of your own"
     own = {"lam"} if made.lam is not None else set()  # the variant sets it
     same = " ".join(f"{k}={there[k]}" for k in differ if k not in own)
     return f"of another model ({told}); use its sizes (--set {same})"
 
 # %% ../../nbs/models/weights.ipynb #a1c00021
-def _fitted(name: str, tensor: Tensor, own: Tensor, learned: bool) -> Tensor:
-    "A tensor of a file as the new model needs it; fixed positions are those of its own size."
+def _fitted(name: str, tensor: Tensor, own: Tensor) -> Tensor:
+    "A tensor of a file as the new model needs it."
     if not name.endswith("positions") or tensor.shape == own.shape:
         return tensor
-    return resize_positions(tensor, math.isqrt(own.shape[1])) if learned else own
+    return resize_positions(tensor, math.isqrt(own.shape[1]))
 
 
 def fit_weights(
@@ -326,10 +347,10 @@ def fit_weights(
 ) -> LayeredModel:  # `model` itself
     "Start a model from weights: a classifier's head stays, positions are resized, the rest fits."
     check_start(weights, model.architecture)
-    own, learned = model.state_dict(), dict(model.named_parameters())
+    own = model.state_dict()
     free = "head." if VARIANTS[model.architecture.variant].task == "classification" else ()
     fitted = {
-        name: _fitted(name, tensor, own.get(name, tensor), name in learned)
+        name: _fitted(name, tensor, own.get(name, tensor))
         for name, tensor in weights.state.items()
         if not name.startswith(free)
     }
