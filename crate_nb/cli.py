@@ -491,7 +491,7 @@ def runs_list(scale, conditions):
 @_scale
 @_where
 def runs_best(scale, conditions):
-    "Configurations by their validation score over the seeds that all of them have, best first."
+    "Configurations by validation score over shared seeds, the best first."
     from crate_nb.training.runs import SCALES
     from crate_nb.training.records import Store
     from crate_nb.training.sweeps import best_runs
