@@ -421,11 +421,15 @@ class Given(Weights):
             losses = [size * self.loss(self.scores(x), y) for size, (x, y) in zip(sizes, batches)]
             return torch.stack(losses).sum() / sum(sizes)
 
-        with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # the only one derived twice
-            times = _hessian_times(mean_loss, parameters)
-            n = sum(p.numel() for p in parameters)
-            start = torch.randn(n, generator=generator("hessian"), dtype=parameters[0].dtype)
-            return largest_eigenvalue(times, start.to(parameters[0].device))
+        n = sum(p.numel() for p in parameters)
+        start = torch.randn(n, generator=generator("hessian"), dtype=parameters[0].dtype)
+        try:
+            with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # the only one derived twice
+                times = _hessian_times(mean_loss, parameters)
+                return largest_eigenvalue(times, start.to(parameters[0].device))
+        except RuntimeError as e:
+            why = " ".join(str(e).split())[:80]
+            raise NotDefined(f"its loss can't be derived twice: {why}") from e
 
 
 def _as_wanted(model: nn.Module, layernorm: str) -> AbstractContextManager:
