@@ -6,10 +6,10 @@ __version__ = "0.1.0"
 # %% auto #0
 __all__ = ['coding_rate', 'subspace_coding_rate', 'layer_srr', 'sparse_rate_reduction', 'ReduNet', 'CRATE', 'VARIANTS', 'Variant',
            'check_variant', 'count_parameters', 'crate_base', 'crate_large', 'crate_small', 'crate_tiny',
-           'load_official', 'make_model', 'draw_layers', 'layerwise_srr', 'srr_penalty', 'class_maps', 'mask_cut',
-           'from_pretrained', 'load_data', 'RunConfig', 'scale_config', 'Record', 'Store', 'train', 'trained_model',
-           'sweep_local', 'MEASURES', 'measure', 'tau', 'export', 'predict', 'Check', 'Claim', 'answer_of', 'interval',
-           'Evidence', 'open_result', 'saved_answers']
+           'load_official', 'make_model', 'draw_layers', 'layerwise_srr', 'srr_penalty', 'attention_maps', 'class_maps',
+           'mask_cut', 'from_pretrained', 'load_data', 'RunConfig', 'scale_config', 'Record', 'Store', 'train',
+           'trained_model', 'sweep_local', 'MEASURES', 'measure', 'tau', 'export', 'predict', 'Check', 'Claim',
+           'answer_of', 'interval', 'Evidence', 'open_result', 'saved_answers']
 
 # %% ../nbs/api.ipynb #5f3b0311
 import importlib as _importlib
@@ -25,7 +25,7 @@ _MODULES = {  # module -> what it offers here
     ),
     "models.probe": "draw_layers layerwise_srr",
     "models.penalty": "srr_penalty",
-    "models.attention": "class_maps mask_cut",
+    "models.attention": "attention_maps class_maps mask_cut",
     "models.hub": "from_pretrained",
     "training.data": "load_data",
     "training.runs": "RunConfig scale_config",
@@ -60,6 +60,7 @@ _all_ = [  # for `from crate_nb import *`, and for who reads the source
     "draw_layers",
     "layerwise_srr",
     "srr_penalty",
+    "attention_maps",
     "class_maps",
     "mask_cut",
     "from_pretrained",
