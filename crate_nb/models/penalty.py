@@ -114,8 +114,8 @@ def srr_penalty(
     Yields
     ------
     callable
-        `penalty()`: the mean SRR over the last batch, a scalar with gradient (nats plus `lam` times
-        the sparsity). The layer runs a second time for it, and draws its dropout anew.
+        Call it after the model: it returns the mean SRR over the last batch, a scalar with gradient
+        (nats plus lam times the sparsity). The layer runs a second time, with new dropout.
 
     Raises
     ------
