@@ -126,8 +126,8 @@ def srr_penalty(
     Notes
     -----
     Equation 14 of the paper, where alpha is 0.001. Nothing keeps U from shrinking, which lowers R^c
-    without compressing a token. To prevent that, give `u` as a function that returns the subspaces of
-    a layer with columns of length 1: those of `head_subspaces`, normalised over d.
+    without compressing a token. To prevent that, give `u` as a function that returns the subspaces
+    of a layer with columns of length 1: those of `head_subspaces`, normalised over d.
 
     Examples
     --------
