@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind
 from .family import Architecture, LayeredModel, VARIANTS
+from .probe import evaluating, unwrapped
 from .tost import FourierPositions
 
 from .weights import resize_positions
@@ -306,15 +307,10 @@ _CLASS_TOKENS = {"cls_token", "class_token", "class_embedding", "cls_embedding"}
 @contextmanager
 def _evaluating(model: nn.Module) -> Iterator[None]:
     "All modules in evaluation mode within a `with` block, and compiled ones run as written."
-    training = [module for module in model.modules() if module.training]
     compiles = "torch._dynamo" in sys.modules  # otherwise nothing is compiled
-    model.eval()
-    try:
-        with torch.compiler.set_stance("force_eager") if compiles else nullcontext():
-            yield
-    finally:
-        for module in training:
-            module.training = True
+    eager = partial(torch.compiler.set_stance, "force_eager") if compiles else nullcontext
+    with evaluating(model), eager():
+        yield
 
 
 def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
@@ -340,21 +336,15 @@ def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Atte
     return observer.kept
 
 # %% ../../nbs/models/attention.ipynb #de415ae4
-def _unwrapped(model: nn.Module) -> nn.Module:
+def _inner(model: nn.Module) -> nn.Module:
     "The model within `DataParallel`, `DistributedDataParallel` and what `torch.compile` returns."
     check_kind(model, nn.Module, "give a model, such as from_pretrained(folder)")
-    while True:
-        if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
-            model = model.module
-        elif (inner := getattr(model, "_orig_mod", None)) is not None:
-            model = inner
-        else:
-            return model
+    return unwrapped(model)
 
 
 def _attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
     "What the tokens of a layer of a model read."
-    model = _unwrapped(model)
+    model = _inner(model)
     check_kind(x, Tensor, "data.normalise makes images of uint8 what a model reads")
     if isinstance(model, LayeredModel):
         return _own_attention(model, x, layer)
@@ -447,7 +437,7 @@ def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
     >>> class_maps(model, torch.zeros(1, 3, 16, 16), layer=1).shape
     torch.Size([1, 3, 4, 4])
     """
-    model = _unwrapped(model)
+    model = _inner(model)
     seen = _attention(model, x, layer)
     h, w = seen.patches()
     if not seen.class_token:

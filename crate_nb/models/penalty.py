@@ -16,8 +16,7 @@ from ..core import UserError, check_choice
 from ..objective.rates import check_eps
 from ..objective.srr import SPARSITY, pick_layer, sparse_rate_reduction
 from .family import Layer
-from .probe import ADAPTERS, Adapter, Subspaces, adapter_of, find_modules
-from .probe import subspaces_of, tensor_of, unwrapped
+from .probe import Subspaces, layers_of, subspaces_of, tensor_of
 
 # %% ../../nbs/models/penalty.ipynb #47224277
 def _again(value: Any, detach: bool) -> Any:
@@ -143,7 +142,13 @@ def srr_penalty(
     """
     check_eps(eps)
     check_choice("sparsity", sparsity, SPARSITY)
-    found, row = _layers_of(model, layers)
+    if isinstance(model, nn.DataParallel) and len(model.device_ids) > 1:
+        raise UserError(
+            "DataParallel on several devices splits the batch, and the penalty would see one part; "
+            "use DistributedDataParallel"
+        )
+    named, row = layers_of(model, layers)
+    found = list(named.values())
     position = _position(layer, len(found))
     subspaces = partial(_subspaces_now, u, found)
     wanted = range(1, len(found) + 1) if isinstance(position, str) else [position]
@@ -161,22 +166,6 @@ def srr_penalty(
         penalty.read.clear()
         for handle in handles:
             handle.remove()
-
-
-def _layers_of(model: nn.Module, layers: Any) -> tuple[list[nn.Module], Adapter]:
-    "The layers of a model, and its adapter."
-    if isinstance(model, nn.DataParallel) and len(model.device_ids) > 1:
-        raise UserError(
-            "DataParallel on several devices splits the batch, and the penalty would see one part; "
-            "use DistributedDataParallel"
-        )
-    inner = unwrapped(model)
-    if layers is None:
-        row = ADAPTERS[adapter_of(inner)]
-        return list(row.find(inner).values()), row
-    known = [row for row in ADAPTERS.values() if row.recognises(inner)]
-    row = known[0] if known else ADAPTERS["batch-first"]
-    return list(find_modules(model, layers).values()), row
 
 
 def _position(layer: int | str, depth: int) -> int | str:

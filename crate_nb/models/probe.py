@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ADAPTERS', 'SUBSPACES', 'Subspaces', 'TERMS', 'effective_rank', 'hooked', 'find_modules', 'head_subspaces',
-           'call_model', 'run_layers', 'Adapter', 'adapter_of', 'unwrapped', 'tensor_of', 'subspaces_of', 'evaluating',
-           'SrrWarning', 'layerwise_srr', 'draw_layers', 'published_rates']
+           'call_model', 'run_layers', 'Adapter', 'adapter_of', 'unwrapped', 'tensor_of', 'subspaces_of', 'layers_of',
+           'evaluating', 'SrrWarning', 'layerwise_srr', 'draw_layers', 'published_rates']
 
 # %% ../../nbs/models/probe.ipynb #9b0a0003
 import re, warnings
@@ -384,6 +384,34 @@ def _with_subspaces(layers: Mapping[str, nn.Module], u: Subspaces) -> dict[nn.Mo
     chosen = [_Chosen(n, one, "none" if one is None else name_of_u) for n, one in zip(layers, each)]
     return dict(zip(layers.values(), chosen))
 
+# %% ../../nbs/models/probe.ipynb #17ee7a98
+def _adapter_row(model: nn.Module, layers: object, adapter: str | Adapter | None) -> Adapter:
+    "The row that is given, fits, or serves all models whose layers are named."
+    if isinstance(adapter, Adapter):
+        return adapter
+    if adapter is not None:
+        return ADAPTERS[check_choice("adapter", adapter, ADAPTERS)]
+    if layers is None:
+        return ADAPTERS[adapter_of(model)]
+    known = [row for row in ADAPTERS.values() if row.recognises(model)]
+    return known[0] if known else ADAPTERS["batch-first"]
+
+
+def layers_of(
+    model: nn.Module,  # in its wrappers, as its names of layers are
+    layers: str | nn.Module | Sequence | None = None,  # as for `layerwise_srr`
+    adapter: str | Adapter | None = None,  # likewise
+) -> tuple[dict[str, nn.Module], Adapter]:  # name -> layer; what is known of the model
+    "The layers that are named, or those of the adapter; a `UserError` if there are none."
+    inner = unwrapped(model)
+    row = _adapter_row(inner, layers, adapter)
+    found = row.find(inner) if layers is None else find_modules(model, layers)
+    if not found:
+        raise UserError(
+            f"no layers to read; name them, such as layers='blocks.*' ({_overview(inner)})"
+        )
+    return found, row
+
 # %% ../../nbs/models/probe.ipynb #9b0a0022
 TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")  # columns, each with `<term>_std`
 
@@ -615,39 +643,14 @@ def layerwise_srr(
     settings = _Settings([check_eps(e) for e in several], lam, sparsity, normalise, rank)
     if not settings.epses:
         raise UserError("layer-wise SRR for no eps; give one distortion, such as 0.5, or several")
-    named, model = model, unwrapped(model)
-    row = _adapter_row(model, layers, adapter)
-    chosen = _with_subspaces(_chosen_layers(named, model, layers, row), u)
+    found, row = layers_of(model, layers, adapter)
+    model, chosen = unwrapped(model), _with_subspaces(found, u)
     watcher = _Watcher(chosen, row, settings)
     with evaluating(model), hooked(chosen, watcher):
         results = [_terms_of_batch(model, batch, watcher) for batch in loader]
     frame = _frame(*_joined(results), settings)
     _warn_of_srr(frame, sparsity)
     return frame
-
-
-def _adapter_row(model: nn.Module, layers: object, adapter: str | Adapter | None) -> Adapter:
-    "The row that is given, fits, or serves all models whose layers are named."
-    if isinstance(adapter, Adapter):
-        return adapter
-    if adapter is not None:
-        return ADAPTERS[check_choice("adapter", adapter, ADAPTERS)]
-    if layers is None:
-        return ADAPTERS[adapter_of(model)]
-    known = [row for row in ADAPTERS.values() if row.recognises(model)]
-    return known[0] if known else ADAPTERS["batch-first"]
-
-
-def _chosen_layers(
-    named: nn.Module, model: nn.Module, layers: str | nn.Module | Sequence | None, row: Adapter
-) -> dict[str, nn.Module]:
-    "Name -> layer; names that are given are those of the model as it was given, in its wrappers."
-    found = row.find(model) if layers is None else find_modules(named, layers)
-    if not found:
-        raise UserError(
-            f"no layers to read; name them, such as layers='blocks.*' ({_overview(model)})"
-        )
-    return found
 
 
 def _joined(results: list[tuple[list[_Chosen], Tensor]]) -> tuple[Tensor, list[_Chosen]]:
