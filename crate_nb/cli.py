@@ -123,8 +123,11 @@ _SCALES = "quick, small, medium, untrained, paper"
 _NAMES = "digits, cifar10, cifar100, cifar10-jpeg75"
 _DATASETS = f"{_NAMES}, or a folder: class folders of pictures, or parquet."
 _scale = click.option("--scale", default="quick", help=f"One of {_SCALES}.")
+_scale_or_own = click.option(
+    "--scale", default="quick", help=f"One of {_SCALES}, or own: runs of other sizes."
+)
 _any_scale = click.option(
-    "--scale", help=f"Where the record is: one of {_SCALES}.  [default: all are searched]"
+    "--scale", help=f"Where the record is: one of {_SCALES}, or own.  [default: all are searched]"
 )
 _dataset = click.option("--dataset", help=f"{_DATASETS}  [default: that of the scale]")
 _init = click.option(
@@ -433,6 +436,13 @@ _NOT_LISTED = {  # fields that `training` shows already, or that say what is rec
 }
 
 
+def _kept_at(scale: str) -> str:
+    "A scale whose records are meant; a `UserError` for an unknown one."
+    from crate_nb.training.runs import OWN, SCALES
+
+    return check_choice("scale", scale, [*SCALES, OWN])
+
+
 def _selected(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     "The records whose fields have the values that `--where` gives."
     for text in conditions:
@@ -473,30 +483,27 @@ _where = click.option(
 
 
 @runs_group.command("list")
-@_scale
+@_scale_or_own
 @_where
 def runs_list(scale, conditions):
     "One line per record."
-    from crate_nb.training.runs import SCALES
     from crate_nb.training.records import Store
 
-    check_choice("scale", scale, SCALES)
-    rows = Store(scale).frame()
+    rows = Store(_kept_at(scale)).frame()
     if len(rows):
         rows = _selected(rows, conditions)
     click.echo(_run_list(rows) if len(rows) else f"no records of scale {scale}")
 
 # %% ../nbs/cli.ipynb #be573201
 @runs_group.command("best")
-@_scale
+@_scale_or_own
 @_where
 def runs_best(scale, conditions):
     "Configurations by validation score over shared seeds, the best first."
-    from crate_nb.training.runs import SCALES
     from crate_nb.training.records import Store
     from crate_nb.training.sweeps import best_runs
 
-    store = Store(check_choice("scale", scale, SCALES))
+    store = Store(_kept_at(scale))
     rows = store.frame()
     ids = _selected(rows[rows.val_size > 0], conditions)["id"] if len(rows) else ()
     found = best_runs(filter(None, map(store.get, ids)))
@@ -505,10 +512,10 @@ def runs_best(scale, conditions):
 # %% ../nbs/cli.ipynb #c1100019
 def _record(id: str, scale: str | None) -> tuple[str, Record]:
     "The record whose id starts with `id`, and its scale; without a scale, all are searched."
-    from crate_nb.training.runs import SCALES
+    from crate_nb.training.runs import OWN, SCALES
     from crate_nb.training.records import Store, read_record
 
-    scales = SCALES if scale is None else [check_choice("scale", scale, SCALES)]
+    scales = [*SCALES, OWN] if scale is None else [_kept_at(scale)]
     paths = [(s, path) for s in scales for path in Store(s).root.glob("*/record.json")]
     found = sorted((s, path) for s, path in paths if path.parent.name.startswith(id))
     if len(found) != 1:

@@ -368,14 +368,29 @@ COMPRESS: dict[str, Callable[..., Sublayer]] = {
 # %% ../../nbs/models/compress.ipynb #ee986e11
 @dataclass(frozen=True)
 class OutputMap:
-    "How heads become tokens: a function that is linear in the heads, up to a bias."
+    """How heads become tokens: a row of `OUTPUT_MAPS`, linear in the heads up to a bias.
 
-    # (H (..., N, K p), U (d, K p) or None, weight, bias) -> (..., N, d)
+    Parameters
+    ----------
+    apply : callable
+        (H (..., N, K p), U (d, K p) or None, weight, bias) -> tokens (..., N, d).
+    tensors : callable, optional
+        Of the width d: the map's `weight` and `bias`, or one of them, as `nn.Parameter` (trained)
+        or `Tensor` (fixed, kept in checkpoints). A map of heads that are not as wide as the tokens
+        takes their width K p as well. Without it, the map has no tensors.
+    products : int, default 1
+        Matrix products with a (K p, d) matrix for each token, to count FLOP.
+
+    Examples
+    --------
+    >>> from crate_nb.models.compress import OUTPUT_MAPS, OutputMap
+    >>> OUTPUT_MAPS["half"] = OutputMap(lambda h, u, weight, bias: h / 2, products=0)
+    >>> _ = OUTPUT_MAPS.pop("half")
+    """
+
     apply: Callable[..., Tensor]
-    # dim -> the map's `weight` and `bias`, or one of them: nn.Parameter (trained) or Tensor;
-    # a map of heads that are not as wide as the tokens takes K p, too
     tensors: Callable[..., dict[str, Tensor]] = lambda dim: {}
-    products: int = 1  # matrix products (K p, d) of a token, for the FLOP
+    products: int = 1
 
 
 def _learned(dim: int, inner: int | None = None) -> dict[str, Tensor]:

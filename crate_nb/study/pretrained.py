@@ -10,9 +10,10 @@ __all__ = ['CLASS_NAMES', 'DATA_TERMS', 'class_names', 'from_record', 'model_car
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+import warnings
 import pandas as pd, torch, torch.nn as nn
 from torch import Tensor
-from ..core import UserError, as_path
+from ..core import UserError, as_path, shown_commit
 from ..models.family import LayeredModel, VARIANTS
 from ..models.hub import About, classifies
 from ..training.data import CLASSES, STATISTICS
@@ -124,12 +125,13 @@ def _settings(record: Record) -> str:
 def _facts(record: Record) -> dict[str, Any]:
     "How far the weights were trained, from which start, on what."
     made, start = record.provenance, record.provenance.get("init")
+    commit = shown_commit(made["commit"])
     return dict(
         trained=f"epochs: {record.final['epochs']}, steps: {record.final['steps']}",
         start=f"{start['file']} ({start['digest']})" if start else "drawn from the seed",
         images=f"{record.config.dataset}, digest {made['data_digest']}",
         machine=f"{made['device']}, {made['seconds']:.0f} s, products in {made['dtype']}",
-        software=f"crate_nb {made['package']}, commit {made['commit']}, torch {made['torch']}",
+        software=f"crate_nb {made['package']}, commit {commit}, torch {made['torch']}",
         finished=made["utc"],
     )
 
@@ -364,6 +366,19 @@ def image_files(
     return files
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00026
+def _readable(files: Sequence[Path], about: About) -> tuple[list[Path], list[Tensor]]:
+    "The files that are images, and their pixels as a model reads them; a warning for each other."
+    a, kept, pictures = about.architecture, [], []
+    for file in files:
+        try:
+            pictures.append(read_image(file, a.channels, fit=a.image_size))
+        except UserError as e:
+            warnings.warn(str(e), stacklevel=2)
+        else:
+            kept.append(file)
+    return kept, pictures
+
+
 def read_pictures(
     files: Sequence[Path],  # image files of any sizes
     about: About,  # of the model that is to read them
@@ -415,7 +430,12 @@ def predict(
     Raises
     ------
     UserError
-        If the model names no classes, `top` is out of range, or a file is absent or no image.
+        If the model names no classes, `top` is out of range, a file is absent, or none is an image.
+
+    Warns
+    -----
+    UserWarning
+        For each file that can't be read; the table leaves it out.
 
     Examples
     --------
@@ -435,6 +455,8 @@ def predict(
     model.eval()
     for at in range(0, len(files), batch_size):
         rows += _most_probable(model, files[at : at + batch_size], about, top)
+    if not rows:
+        read_pictures(files[:1], about)  # raises what is wrong with it
     return pd.DataFrame(rows, columns=["file", "class", "probability"])
 
 
@@ -450,7 +472,10 @@ def _most_probable(
     model: nn.Module, files: Sequence[Path], about: About, top: int
 ) -> list[tuple[str, str, float]]:
     "File, class and probability, `top` for each file."
-    x = read_pictures(files, about).to(next(model.parameters()).device)
+    files, pictures = _readable(files, about)
+    if not files:
+        return []
+    x = about.standardise(torch.stack(pictures)).to(next(model.parameters()).device)
     values, labels = (t.tolist() for t in model(x).softmax(1).topk(top))
     return [
         (str(file), about.classes[label], p)

@@ -65,6 +65,18 @@ def decode(
         return torch.from_numpy(np.asarray(picture).transpose(2, 0, 1).copy())
 
 # %% ../../nbs/training/pictures.ipynb #b1c7000b
+def _decode(data: bytes, size: int | None, at: str) -> Tensor:
+    "As `decode`; `at` opens the message of any error."
+    try:
+        return decode(data, size)
+    except UserError as e:
+        raise UserError(f"{at} can't be used: {e}") from None
+    except Exception as e:
+        raise UserError(
+            f"{at} is no image that can be read ({type(e).__name__}); give PNG or JPEG files"
+        ) from e
+
+
 def read_image(
     path: Path,  # a PNG, JPEG or other file that Pillow reads
     channels: int = 3,  # 3: RGB; 1: grey
@@ -73,14 +85,7 @@ def read_image(
     "One image file; a `UserError` if it is no image, damaged, or of more than 8 bits a channel."
     from PIL import Image
 
-    try:
-        colour = decode(read_file(path, "image", limit=2**26), fit)
-    except UserError as e:
-        raise UserError(f"{path} can't be used: {e}") from None
-    except Exception as e:
-        raise UserError(
-            f"{path} is no image that can be read ({type(e).__name__}); give PNG or JPEG files"
-        ) from e
+    colour = _decode(read_file(path, "image", limit=2**26), fit, str(path))
     if channels == 1:
         grey = Image.fromarray(colour.permute(1, 2, 0).numpy()).convert("L")
         colour = torch.from_numpy(np.asarray(grey)[None].copy())
@@ -211,7 +216,13 @@ def _chosen(splits: dict[str, list[Path]], folder: Path, tables: list[Path]) -> 
     "The layout of the files of each split; those of `hidden` have no labels."
     if "train" not in splits:
         raise UserError(f"no training images in {folder}; it may hold {_LAYOUTS}")
-    test = splits.get("test") or splits.get("val", [])
+    val = splits.get("val", [])
+    test = splits.get("test") or val
+    if val and test is not val:
+        _say(
+            f"{folder}: {len(val):,} validation files are left out, since there is a test split; "
+            "val_size holds out training images"
+        )
     if "hidden" in splits:
         instead = "the validation images are used" if test else "there are no test images"
         _say(f"{folder}: the test images have no labels; {instead}")
@@ -412,7 +423,7 @@ def _cells(layout: Layout, files: list[Path], names: list[tuple]) -> Iterator[tu
 
 def _label(value: Any, at: str) -> int | str:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise UserError(f"{at} its label is {value!r}, write a class number 0, 1, ... or a name")
+        raise UserError(f"{at}: its label is {value!r}, write a class number 0, 1, ... or a name")
     return value
 
 
@@ -422,11 +433,11 @@ def _parquet_rows(layout: Layout, files: list[Path], names: list[tuple]) -> Iter
             if not file.metadata.num_rows:
                 raise UserError(f"{path} holds no rows")
         for i, (cell, label) in enumerate(_cells(layout, [path], names)):
-            at = f"{path}: row {i} is no labelled image;"
+            at = f"{path}: row {i}"
             data = cell.get("bytes") if isinstance(cell, dict) else None
             if not data:
                 raise UserError(
-                    f"{at} the column of images must hold {{'bytes': an encoded image}}, "
+                    f"{at}: the column of images must hold {{'bytes': an encoded image}}, "
                     "as the library datasets stores it"
                 )
             yield _Row(data, _label(label, at), at)
@@ -443,7 +454,7 @@ def _picture_rows(layout: Layout, files: list[Path], names: list[tuple]) -> Iter
             if path not in left:
                 raise UserError(f"{layout.tables[0]} lists {path} twice; list each picture once")
             left.discard(path)
-            at = f"{path} can't be used:"
+            at = str(path)
             value = folders[0][label] if folders else label
             yield _Row(read_file(path, "image", limit=2**26), _label(value, at), at)
     if left:
@@ -488,17 +499,6 @@ class _Kept:
         kept, self.x = self.x, self._room_for(picture)
         for i in range(self.n):
             self.x[i] = resize(kept[i : i + 1], self.size)[0]
-
-
-def _decode_row(row: _Row, size: int | None) -> Tensor:
-    try:
-        return decode(row.data, size)
-    except UserError as e:
-        raise UserError(f"{row.at} {e}") from None
-    except Exception as e:
-        raise UserError(
-            f"{row.at} its bytes are no PNG or JPEG ({type(e).__name__}), or damaged"
-        ) from e
 
 # %% ../../nbs/training/pictures.ipynb #b1c70021
 def _check_labels(train: list[int], test: list[int], folder: Path):
@@ -575,7 +575,7 @@ def read_folder(
     told: list[tuple] = []
     for files, ys in zip((layout.train, layout.test), labels):
         for row in read(layout, files, told) if files else ():
-            kept.add(_decode_row(row, size))
+            kept.add(_decode(row.data, size, row.at))
             ys.append(row.label)
     y_train, y_test, names = _number(*labels, told, layout.folder)
     n, x = len(y_train), kept.x[: kept.n]
