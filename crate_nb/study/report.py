@@ -16,8 +16,9 @@ from ..core import home, project_root, write_atomic
 from ..training.runs import QUICK_SCALES
 from ..training.records import Record, Store
 from ..training.sweeps import duration
-from .results import ANSWERS, GROUPS, nearest_answers, read_results, saved_answers
-from .results import saved_results
+from .figures import Saved
+from .results import ANSWERS, GROUPS, Result, in_words, nearest_answers
+from .results import read_results, saved_answers, saved_results
 
 # %% ../../nbs/study/report.ipynb #73188b25
 def spent(
@@ -67,7 +68,7 @@ _PAGE = """<!doctype html>
 {% for heading, of_group in sections | groupby("heading") %}
 <h2>{{ heading }}</h2>
 {% for s in of_group %}
-<details id="{{ s.name }}"><summary><b>{{ s.title }}</b>
+<details id="{{ s.name }}"><summary><b>{{ s.title }}.</b> {{ s.words | rc }}
 {% for a in s.answers %}
 <br><span class="{{ a.sign }}">{{ a.sign }}</span>{% if a.size != "-" %} ({{ a.size }}){% endif %}:
 {{ a.claim | rc }} <span class="soft">{{ a.measured | rc }}{{ a.where }}</span>
@@ -120,7 +121,7 @@ def _source(scale: str) -> str:
     return f"crate_nb {__version__}; {runs}. Each part unfolds."
 
 # %% ../../nbs/study/report.ipynb #40d54ad7
-def _answers(scale: str) -> pd.DataFrame:
+def _answers(scale: str, recorded: pd.DataFrame) -> pd.DataFrame:
     """The answers that a page shows, each with where it was found.
 
     A scale that trains within minutes answers nothing: beside its pictures stand the recorded
@@ -129,19 +130,22 @@ def _answers(scale: str) -> pd.DataFrame:
     here = saved_answers()
     here = here[here.scale.isin([scale, "untrained"])]
     if scale in QUICK_SCALES:
-        here = nearest_answers(saved_answers(project_root() / "figures"))
+        here = recorded
     where = [f" (scale {s})" if s != scale else "" for s in here.scale]
     return here.assign(where=where)
 
 
-def _section(result: Any, saved: list, answers: pd.DataFrame) -> dict[str, Any]:
-    "What the page says of a result."
+def _section(
+    result: Result, saved: list[Saved], answers: pd.DataFrame, recorded: pd.DataFrame
+) -> dict[str, Any]:
+    "A result on the page; `recorded` are the answers that its words are about."
     pictures = [f"{about.name}.png" for about in saved if about.kind == "figure"]
     return dict(
         name=result.name,
         shows=result.shows,
         title=result.title,
         question=result.question,
+        words=in_words(result, recorded).replace("*", ""),
         heading=GROUPS[result.group],
         picture=next(iter(pictures), ""),
         saved=[about.model_dump() for about in saved if about.title != ANSWERS],
@@ -154,8 +158,9 @@ def write_report(
 ) -> Path:  # figures/<scale>/report.html
     "Put what the results of a scale saved on one page; a damaged file is left out."
     folder = home() / "figures" / scale
-    saved, answers = saved_results(folder), _answers(scale)
+    recorded = nearest_answers(saved_answers(project_root() / "figures"))
+    saved, answers = saved_results(folder), _answers(scale, recorded)
     results = [r for r in read_results().values() if r.name in saved]
-    sections = [_section(result, saved[result.name], answers) for result in results]
+    sections = [_section(r, saved[r.name], answers, recorded) for r in results]
     page = _filled(scale=scale, source=_source(scale), sections=sections)
     return write_atomic(folder / "report.html", page)

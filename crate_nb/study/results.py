@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_results', 'chosen', 'default_results', 'best_scale',
-           'Parameters', 'OpenResult', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers']
+           'Parameters', 'OpenResult', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers', 'measured',
+           'in_words']
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
 import io, json, logging, os
@@ -46,6 +47,8 @@ class Result(pydantic.BaseModel):
     needs: tuple[str, ...] = ()  # rows of `runs.EXPERIMENTS`
     trials: str | None = None  # the experiment of `trials.Trials` that it draws
     scale: str | None = None  # the only scale that it can be drawn at; None: any
+    answer: str = ""  # to the question, in words; {tab3-best} is what was measured for a claim
+    written_for: Mapping[str, str] = {}  # claim -> the sign that `answer` fits
     notebook: Path  # its file
 
     @pydantic.field_validator("needs", mode="before")
@@ -234,6 +237,14 @@ class OpenResult:
         self.label = label_at(self.scale, label) if use_recorded else label
         self._spec = self.label if use_recorded else p.dataset
         self._device = p.device
+
+    def in_short(self) -> Markdown:
+        "The recorded answer in words, and how to keep what a run of one's own draws."
+        answers = nearest_answers(saved_answers(project_root() / "figures"))
+        words = f"**In short.** {in_words(self.about, answers)}"
+        is_kept = self.recorded or os.environ.keys() & {"CRATE_NB_SAVE", "IN_TEST"}
+        keep = f"CRATE_NB_SAVE=1 writes figures and tables to figures/{self.scale}, too."
+        return Markdown(words if is_kept else f"{words}\n\n*{keep}*")
 
     def place(
         self,
@@ -483,3 +494,24 @@ def nearest_answers(
     enough = answers.assign(enough=answers.n >= ENOUGH)
     enough = enough.sort_values("enough", ascending=False, kind="stable")
     return enough.drop_duplicates("id").sort_index().drop(columns="enough")
+
+
+def measured(
+    answer: Mapping[str, Any],  # a row of `saved_answers`
+) -> str:  # such as +1.1 points [+0.365, +1.84]
+    "What was measured for a claim: the check that decides, with its interval."
+    return answer["measured"].split("; ")[0].split(", claimed")[0].rpartition(": ")[2]
+
+
+def in_words(
+    result: Result,  # with an `answer`
+    answers: pd.DataFrame,  # as `nearest_answers` gives them
+) -> str:
+    "The answer of a result in words, with its numbers; it says so if a sign has changed since."
+    known = {row["id"]: row for row in answers.to_dict("records")}
+    now = {claim: known.get(claim, {"sign": "not run"})["sign"] for claim in result.written_for}
+    changed = [
+        f"{claim}: {sign}" for claim, sign in now.items() if sign != result.written_for[claim]
+    ]
+    words = result.answer.format_map({claim: measured(row) for claim, row in known.items()})
+    return f"*Being revised ({', '.join(changed)}).* {words}" if changed else words
