@@ -19,10 +19,12 @@ _MODULES = {  # module -> what it offers here
     "objective.rates": "coding_rate subspace_coding_rate",
     "objective.srr": "layer_srr sparse_rate_reduction",
     "objective.redunet": "ReduNet",
+    "models.layer": "VARIANTS Variant",
     "models.family": (
-        "CRATE VARIANTS Variant check_variant count_parameters crate_base crate_large crate_small "
-        "crate_tiny load_official make_model"
+        "CRATE count_parameters crate_base crate_large crate_small crate_tiny make_model"
     ),
+    "models.check": "check_variant",
+    "models.official": "load_official",
     "models.probe": "draw_layers layerwise_srr",
     "models.penalty": "srr_penalty",
     "models.attention": "attention_maps class_maps mask_cut",

@@ -19,7 +19,8 @@ from matplotlib.colors import to_rgb
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind
-from .family import Architecture, LayeredModel, VARIANTS
+from .layer import VARIANTS
+from .family import Architecture, LayeredModel
 from .probe import evaluating, unwrapped
 from .tost import FourierPositions
 

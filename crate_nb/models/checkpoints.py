@@ -151,7 +151,7 @@ FORMATS: dict[str, Format] = {
         "CRATE-alpha's JAX code",
         marker="Transformer/encoderblock_0/",
         untold=("eta", "lam", "norm_eps", "head_eps"),
-        loader="crate_nb.models.family:load_jax",
+        loader="crate_nb.models.official:load_jax",
     ),
     "vit": _VIT,
     "tost": _TOST,

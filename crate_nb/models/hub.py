@@ -19,7 +19,8 @@ from .. import __version__
 from ..core import UserError, as_path, check_kind, parse_json, read_file, reading
 from ..core import write_atomic
 from .checkpoints import load_weights
-from .family import Architecture, LayeredModel, VARIANTS, count_parameters
+from .layer import VARIANTS
+from .family import Architecture, LayeredModel, count_parameters
 from .family import make_model
 from .weights import TrainedWeights, pack_weights, read_weights
 from .weights import round_to_half, weights_digest

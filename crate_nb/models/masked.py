@@ -19,7 +19,8 @@ from ..core import UserError, check_choice, check_kind
 from .compress import COMPRESS, Output, SubspaceAttention
 from .checkpoints import FORMATS, build_fitting, kernels_as_rows, numbers_of
 from .checkpoints import unwrap
-from .family import Architecture, EMBEDDINGS, Layer, LayerTokens, LayeredModel
+from .layer import Layer
+from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
 from crate_nb.models.family import (
     VARIANTS,
     check_images,

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..core import UserError, check_choice
 from ..objective.rates import check_eps
 from ..objective.srr import SPARSITY, pick_layer, sparse_rate_reduction
-from .family import Layer
+from .layer import Layer
 from .probe import Subspaces, layers_of, subspaces_of, tensor_of
 
 # %% ../../nbs/models/penalty.ipynb #47224277

@@ -22,7 +22,8 @@ from torch.nn import functional as F
 from ..core import UserError, check_choice
 from ..objective.rates import RateUndefined, check_eps, project, projected_coding_rate
 from ..objective.srr import SPARSITY, srr_terms
-from .family import Layer, LayeredModel
+from .layer import Layer
+from .family import LayeredModel
 
 # %% ../../nbs/models/probe.ipynb #9b0a0006
 def effective_rank(

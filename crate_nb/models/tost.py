@@ -16,7 +16,8 @@ from torch import Tensor
 from ..core import UserError
 from .sparsify import MLP
 from .checkpoints import build_fitting, from_official, numbers_of
-from .family import VARIANTS, Architecture, ChannelScale, Layer
+from .layer import VARIANTS, ChannelScale, Layer
+from .family import Architecture
 from .family import LayeredClassifier, check_model, init_linear, prepend
 
 # %% ../../nbs/models/tost.ipynb #7a050006

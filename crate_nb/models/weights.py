@@ -19,7 +19,9 @@ from torch import Tensor
 from ..core import UserError, as_path, parse_json, tensor_digest, told_digest
 from .checkpoints import MOST_LAYERS, load_weights, numbers_of, read_safetensors
 from .checkpoints import unwrap
-from .family import Architecture, LayeredModel, VARIANTS, load_official, make_model
+from .layer import VARIANTS
+from .family import Architecture, LayeredModel, make_model
+from .official import load_official
 
 # %% ../../nbs/models/weights.ipynb #a1c00007
 def weights_digest(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Literal
 import numpy as np, pandas as pd
 from ..core import UserError
-from ..models.family import VARIANTS
+from ..models.layer import VARIANTS
 from ..training.data import NAMES
 from ..training.runs import FOUR, GRIDS, RunConfig, scale_config
 from ..training.records import Record, Store, tested_images, training_name, unpack_hits

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd, torch
 from ..core import UserError, generator, home, write_atomic
 from ..objective.pitfalls import RULE_NAMES, toy_starts, toy_trajectory
-from ..models.family import VARIANTS
+from ..models.layer import VARIANTS
 from ..training.runs import SCALES, QUICK_SCALES, varied_fields
 from ..training.records import Record, Store, training_name
 

@@ -23,7 +23,8 @@ from scipy import optimize
 from torch import Tensor, nn
 from ..core import UserError, check_choice, check_kind, generator, git_commit, pick_device
 from ..objective.rates import RateUndefined
-from ..models.family import Classifier, VARIANTS, model_paths
+from ..models.layer import VARIANTS
+from ..models.family import Classifier, model_paths
 from ..objective.srr import SPARSITY, srr_terms
 from ..models.probe import SrrWarning, TERMS, layerwise_srr
 from ..training.data import normalise

@@ -14,7 +14,8 @@ import warnings
 import pandas as pd, torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, as_path, shown_commit
-from ..models.family import LayeredModel, VARIANTS
+from ..models.layer import VARIANTS
+from ..models.family import LayeredModel
 from ..models.hub import About, classifies
 from ..training.data import CLASSES, STATISTICS
 from ..training.pictures import ENDINGS, read_image, visible_files

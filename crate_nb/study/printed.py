@@ -9,7 +9,7 @@ __all__ = ['TABLES', 'AXES', 'ALIKE', 'printed', 'printed_accuracy', 'printed_co
 from functools import lru_cache
 import pandas as pd
 from ..core import check_choice, project_root
-from ..models.family import VARIANTS
+from ..models.layer import VARIANTS
 from ..training.runs import AXIS_NAMES
 from .correlation import audit
 

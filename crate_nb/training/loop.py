@@ -25,7 +25,8 @@ from ..core import home, mix, pick_device, progress_bar, reading, tensor_digest
 from ..core import write_atomic
 from ..objective.rates import pack
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
-from ..models.family import Architecture, LayeredModel, VARIANTS
+from ..models.layer import VARIANTS
+from ..models.family import Architecture, LayeredModel
 from ..models.family import count_parameters
 from ..models.weights import check_start, pack_weights, read_weights
 from ..models.weights import weights_digest

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 import numpy as np, pandas as pd, pydantic
 from ..core import UserError, check_kind, home, parse_json, read_file, reading, with_digest
 from ..core import without_digest, write_atomic
-from ..models.family import VARIANTS
+from ..models.layer import VARIANTS
 from .runs import Described, RunConfig, described, one_line
 
 # %% ../../nbs/training/records.ipynb #0d8674f6

@@ -23,7 +23,8 @@ from ..core import UserError, check_choice, project_root, read_file, reading, re
 from ..models.compress import COMPRESS
 from ..models.sparsify import SPARSIFY
 from ..models.checkpoints import MOST_LAYERS
-from ..models.family import SIZES, VARIANTS, check_sizes, predict_parameters
+from ..models.layer import VARIANTS
+from ..models.family import SIZES, check_sizes, predict_parameters
 from .optimizers import OPTIMIZERS, SCHEDULES
 
 # %% ../../nbs/training/runs.ipynb #cb44a35a

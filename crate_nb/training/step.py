@@ -19,7 +19,8 @@ import torch, torch.nn.functional as F
 from torch import Tensor, nn
 from ..core import UserError, check_choice, check_kind, generator
 from ..core import mix, send
-from ..models.family import Architecture, Classifier, LayeredModel, VARIANTS
+from ..models.layer import VARIANTS
+from ..models.family import Architecture, Classifier, LayeredModel
 from ..models.family import make_model
 from ..models.weights import TrainedWeights, fit_weights, read_weights
 from .optimizers import OPTIMIZERS, SCHEDULES
