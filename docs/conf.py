@@ -46,12 +46,19 @@ exclude_patterns = ["tests", "**.ipynb_checkpoints", *(f"mathjax/{name}" for nam
 
 RESULTS = ("paper/", "family/", "theory/", "guides/what_we_found")  # read for their outputs
 LIBRARY = ("core", "objective/", "models/", "training/", "study/", "cli")
-CONTENTS = {
-    "Results of the paper": "paper/fig1* paper/fig2_untrained paper/fig* paper/tab* paper/*",
+CONTENTS = {  # chapter -> pages, in a reader's order
+    "Start": "guides/what_we_found guides/gallery guides/first_hour guides/running",
+    "The idea": "objective/rates objective/srr objective/pitfalls objective/redunet",
+    "The models": "models/layer models/compress models/sparsify models/family models/tost models/*",
+    "What the paper claims": "paper/fig1* paper/fig2_untrained paper/fig* paper/tab* paper/*",
     "The family": "family/family_table family/*",
     "Why transformers work": "theory/*",
-    "Guides": "guides/what_we_found guides/first_hour guides/*",
-    "The library": "api core objective/* models/* training/* study/* cli",
+    "Use it": "guides/measure* guides/regulariser guides/own_images guides/use_a_trained_model "
+    "guides/official_checkpoint guides/what_attention_sees guides/compare_members "
+    "guides/questions guides/what_can_go_wrong",
+    "Extend it, run it at scale": "guides/add_a_variant guides/add_a_measure guides/records "
+    "guides/slurm guides/rented_gpu guides/frozen_rules",
+    "The library": "api core training/* study/* cli",
     "Benchmarks": "bench/*",
 }
 FOLDED = {"tags": ["hide-input"]}
