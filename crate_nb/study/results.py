@@ -9,6 +9,7 @@ __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_result
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
 import io, json, logging, os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -513,5 +514,6 @@ def in_words(
     changed = [
         f"{claim}: {sign}" for claim, sign in now.items() if sign != result.written_for[claim]
     ]
-    words = result.answer.format_map({claim: measured(row) for claim, row in known.items()})
+    values = {claim: measured(row) for claim, row in known.items()}
+    words = result.answer.format_map(defaultdict(lambda: "(no answer yet)", values))
     return f"*Being revised ({', '.join(changed)}).* {words}" if changed else words
