@@ -145,7 +145,7 @@ def _section(
         shows=result.shows,
         title=result.title,
         question=result.question,
-        words=in_words(result, recorded).replace("*", ""),
+        words=in_words(result.answer, result.written_for, recorded).replace("*", ""),
         heading=GROUPS[result.group],
         picture=next(iter(pictures), ""),
         saved=[about.model_dump() for about in saved if about.title != ANSWERS],

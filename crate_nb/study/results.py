@@ -8,7 +8,7 @@ __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_result
            'in_words']
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
-import io, json, logging, os
+import ast, io, json, logging, os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -48,8 +48,8 @@ class Result(pydantic.BaseModel):
     needs: tuple[str, ...] = ()  # rows of `runs.EXPERIMENTS`
     trials: str | None = None  # the experiment of `trials.Trials` that it draws
     scale: str | None = None  # the only scale that it can be drawn at; None: any
-    answer: str = ""  # to the question, in words; {tab3-best} is what was measured for a claim
-    written_for: Mapping[str, str] = {}  # claim -> the sign that `answer` fits
+    answer: str = ""  # in words, as its notebook gives them to `OpenResult.in_short`
+    written_for: Mapping[str, str] = {}  # claim -> the sign that the words fit
     notebook: Path  # its file
 
     @pydantic.field_validator("needs", mode="before")
@@ -63,14 +63,25 @@ def _notebooks(nbs: Path) -> list[Path]:
     return [path for group in GROUPS for path in sorted((nbs / group).glob("*.ipynb"))]
 
 
+def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    "The literals that a notebook gives to `in_short`: its answer, and the signs that it fits."
+    code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+    tree = ast.parse(next((text for text in code if "result.in_short(" in text), ""))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "result.in_short":
+            options = {k.arg: ast.literal_eval(k.value) for k in node.keywords}
+            return dict(answer=ast.literal_eval(node.args[0]), **options)
+    return {}
+
+
 def _front_matter(notebook: Path) -> dict[str, Any] | None:
-    "The front matter of a notebook; None if it has none."
+    "The front matter of a notebook, and its answer in words; None if it has none."
     cells = json.loads(notebook.read_text())["cells"]
     first = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "raw" else ""
     lines = first.strip().split("\n")
     if lines[0] != "---" or lines[-1] != "---":
         return None
-    return yaml.safe_load("\n".join(lines[1:-1]))
+    return yaml.safe_load("\n".join(lines[1:-1])) | _words(cells)
 
 
 def _read_result(notebook: Path) -> Result:
@@ -239,10 +250,17 @@ class OpenResult:
         self._spec = self.label if use_recorded else p.dataset
         self._device = p.device
 
-    def in_short(self) -> Markdown:
-        "The recorded answer in words, and how to keep what a run of one's own draws."
+    def in_short(
+        self,
+        answer: str,  # to the question; {tab3-best} stands for what was measured for a claim
+        written_for: Mapping[str, str] | None = None,  # claim -> the sign that the words fit
+    ) -> Markdown:
+        """The recorded answer in words, and how to keep what a run of one's own draws.
+
+        The report shows the words, too, so both arguments are literals.
+        """
         answers = nearest_answers(saved_answers(project_root() / "figures"))
-        words = f"**In short.** {in_words(self.about, answers)}"
+        words = f"**In short.** {in_words(answer, written_for or {}, answers)}"
         is_kept = self.recorded or os.environ.keys() & {"CRATE_NB_SAVE", "IN_TEST"}
         keep = f"CRATE_NB_SAVE=1 writes figures and tables to figures/{self.scale}, too."
         return Markdown(words if is_kept else f"{words}\n\n*{keep}*")
@@ -505,15 +523,14 @@ def measured(
 
 
 def in_words(
-    result: Result,  # with an `answer`
+    answer: str,  # as for `OpenResult.in_short`
+    written_for: Mapping[str, str],  # likewise
     answers: pd.DataFrame,  # as `nearest_answers` gives them
 ) -> str:
-    "The answer of a result in words, with its numbers; it says so if a sign has changed since."
+    "An answer in words with its numbers, marked as being revised if a sign has changed since."
     known = {row["id"]: row for row in answers.to_dict("records")}
-    now = {claim: known.get(claim, {"sign": "not run"})["sign"] for claim in result.written_for}
-    changed = [
-        f"{claim}: {sign}" for claim, sign in now.items() if sign != result.written_for[claim]
-    ]
+    now = {claim: known.get(claim, {"sign": "not run"})["sign"] for claim in written_for}
+    changed = [f"{claim}: {sign}" for claim, sign in now.items() if sign != written_for[claim]]
     values = {claim: measured(row) for claim, row in known.items()}
-    words = result.answer.format_map(defaultdict(lambda: "(no answer yet)", values))
+    words = answer.format_map(defaultdict(lambda: "(no answer yet)", values))
     return f"*Being revised ({', '.join(changed)}).* {words}" if changed else words
