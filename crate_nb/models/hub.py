@@ -157,7 +157,7 @@ The variant `{variant}` of [crate_nb](https://github.com/crate-nb/crate_nb): {la
 {dim} with {heads} heads, patches of {patch} x {patch} pixels, {parameters:,} parameters. It reads
 images of {height} x {width} pixels with {channels}.{classes}
 
-How it was trained and how good it is are not stated here.
+This card has no information on its training or accuracy.
 
 ## How to load it
 
@@ -167,7 +167,7 @@ from crate_nb import from_pretrained
 model = from_pretrained("FOLDER")  # this folder, or its id on the hub
 ```
 
-`model.safetensors` holds numbers and text alone; to load it runs nothing.
+`model.safetensors` contains only numbers and text; loading it runs no code.
 """
 
 
