@@ -21,24 +21,24 @@ POOLS = {"token": "class", "avg": "mean"}  # timm's name -> ours
 
 
 def _taken(depth: int, indices: int | Sequence[int] | None) -> list[int]:
-    "Which layers are meant: all, the last ones, or those listed, from the end if negative."
+    "Resolve layer indices: None for all, a number for the last ones, or a list."
     if indices is None or isinstance(indices, int):
         return list(range(depth))[-(depth if indices is None else indices) :]
     wrong = [i for i in indices if not -depth <= i < depth]
     if wrong:
-        raise UserError(f"layer {wrong[0]} is asked for; allowed: {-depth} to {depth - 1}")
+        raise UserError(f"no layer {wrong[0]}; allowed: {-depth} to {depth - 1}")
     return [i % depth for i in indices]
 
 
 class TimmClassifier(CRATE):
-    "A `CRATE` of any variant, with the methods that timm expects of a vision transformer."
+    "`CRATE` of any variant with the methods of timm's vision transformers."
 
     num_prefix_tokens = 1  # the class token
 
     def __init__(
         self,
         *args,  # as for `CRATE`
-        **kw,  # likewise
+        **kw,  # as for `CRATE`
     ):
         super().__init__(*args, **kw)
         a = self.architecture
@@ -51,8 +51,8 @@ class TimmClassifier(CRATE):
     def forward(
         self,
         x: Tensor,  # standardised images (B, C, H, W)
-        return_layers: bool = False,  # whether the tokens of all layers are wanted, too
-    ) -> Any:  # logits (B, classes); without pooling, tokens (B, N, d)
+        return_layers: bool = False,  # whether to return the tokens of all layers, too
+    ) -> Any:  # logits (B, classes); tokens (B, N, d) without pooling
         "Classify images."
         if self.global_pool:
             return super().forward(x, return_layers)
@@ -62,16 +62,16 @@ class TimmClassifier(CRATE):
         self,
         x: Tensor,  # standardised images (B, C, H, W)
     ) -> Tensor:  # (B, N, d), the class token first
-        "The tokens of the last layer, normalised unless their mean is."
+        "Tokens of the last layer, normalised unless the head normalises their mean."
         z = self.layers[-1](self.layer_inputs(x)[-1])
         return z if self.pool == "mean" else self.head[0](z)
 
     def forward_head(
         self,
-        z: Tensor,  # what `forward_features` gives
-        pre_logits: bool = False,  # whether to stop before the classes
+        z: Tensor,  # output of `forward_features`
+        pre_logits: bool = False,  # whether to stop before the linear map
     ) -> Tensor:  # (B, classes), or (B, d)
-        "Pool the tokens, and classify."
+        "Pool the tokens and classify."
         if self.global_pool == "avg":
             z = self.head[0](z[:, 1:].mean(1))
         elif self.global_pool == "token":
@@ -80,19 +80,19 @@ class TimmClassifier(CRATE):
 
 # %% ../nbs/models/timm.ipynb #621f828e
 class TimmModel(TimmClassifier):
-    "What `timm.create_model` makes."
+    "Model of `timm.create_model`."
 
     def forward_intermediates(
         self,
         x: Tensor,  # standardised images (B, C, H, W)
         indices: int | Sequence[int] | None = None,  # layers; a number: the last ones; None: all
         return_prefix_tokens: bool = False,  # whether to return class tokens, too
-        norm: bool = False,  # whether the last norm is applied to each
-        stop_early: bool = False,  # whether to leave out the layers behind the last one asked for
-        output_fmt: str = "NCHW",  # or NLC: tokens (B, patches, d)
-        intermediates_only: bool = False,  # whether to leave out the last tokens
-    ) -> Any:  # a list; or the last tokens and the list
-        "Features of some layers."
+        norm: bool = False,  # whether to apply the last norm to each
+        stop_early: bool = False,  # whether to skip later layers
+        output_fmt: str = "NCHW",  # or NLC: (B, patches, d)
+        intermediates_only: bool = False,  # whether to omit the last tokens
+    ) -> Any:  # features, or (last tokens, features)
+        "Features of several layers."
         check_choice("output_fmt", output_fmt, ("NCHW", "NLC"))
         taken, z, found = _taken(len(self.layers), indices), self.tokens(x), []
         last = max(taken) + 1 if stop_early else len(self.layers)
@@ -115,11 +115,11 @@ class TimmModel(TimmClassifier):
         self,
         x: Tensor,  # standardised images (B, C, H, W)
         n: int | Sequence[int] = 1,  # layers; a number: the last ones
-        reshape: bool = False,  # whether as images (B, d, rows, columns)
+        reshape: bool = False,  # whether to return images (B, d, rows, columns)
         return_prefix_tokens: bool = False,  # whether to return class tokens, too
-        norm: bool = False,  # whether the last norm is applied to each
+        norm: bool = False,  # whether to apply the last norm to each
     ) -> list[Any]:
-        "Features of some layers, by the words of DINO."
+        "Features of several layers, with DINO's interface."
         form = "NCHW" if reshape else "NLC"
         return self.forward_intermediates(
             x, n, return_prefix_tokens, norm, output_fmt=form, intermediates_only=True
@@ -127,11 +127,11 @@ class TimmModel(TimmClassifier):
 
     def prune_intermediate_layers(
         self,
-        indices: int | Sequence[int] = 1,  # layers that are needed; a number: the last ones
-        prune_norm: bool = False,  # whether the last norm goes
-        prune_head: bool = True,  # whether the classifier goes
-    ) -> list[int]:  # the layers, counted from the start
-        "Remove what the features of some layers do not need."
+        indices: int | Sequence[int] = 1,  # layers to keep; a number: the last ones
+        prune_norm: bool = False,  # whether to remove the last norm
+        prune_head: bool = True,  # whether to remove the classifier
+    ) -> list[int]:  # layers, counted from the start
+        "Remove layers that the requested features do not need."
         taken = _taken(len(self.layers), indices)
         self.layers = self.layers[: max(taken) + 1]
         self.architecture = replace(self.architecture, depth=len(self.layers))
@@ -142,15 +142,15 @@ class TimmModel(TimmClassifier):
         return taken
 
     def get_classifier(self) -> nn.Module:
-        "The linear map to the classes."
+        "Return the linear map to the classes."
         return self.head[1]
 
     def reset_classifier(
         self,
-        num_classes: int,  # of the new linear map; 0: none
-        global_pool: str | None = None,  # token, avg, or "": all tokens; None: as before
+        num_classes: int,  # outputs of the new linear map; 0: no map
+        global_pool: str | None = None,  # token, avg, or "" (all tokens); None: unchanged
     ):
-        "Draw a new linear map, for other classes."
+        "Replace the linear map for other classes."
         if global_pool is not None:
             self.global_pool = check_choice("global_pool", global_pool, ("", *POOLS))
         self.pool = POOLS.get(self.global_pool, self.pool)
@@ -161,28 +161,28 @@ class TimmModel(TimmClassifier):
         self.head[1] = new.to(self.tokeniser.positions).train(self.training)
 
     def no_weight_decay(self) -> set[str]:
-        "Parameters that decay does not suit."
+        "Parameters without weight decay."
         return {"tokeniser.positions", "tokeniser.cls_token"}
 
     def group_matcher(
         self,
-        coarse: bool = False,  # whether layers are one group
+        coarse: bool = False,  # whether all layers form one group
     ) -> dict[str, Any]:
-        "How timm sorts parameters by depth, for learning rates that fall with it."
+        "Parameter groups by depth, for timm's layer-wise learning rates."
         layers = r"^layers" if coarse else [(r"^layers\.(\d+)", None), (r"^head\.0", (99999,))]
         return dict(stem=r"^tokeniser", blocks=layers)
 
     def set_grad_checkpointing(
         self,
-        enable: bool = True,  # allowed: False
+        enable: bool = True,  # must be False
     ):
-        "There is none; a `UserError` if it is asked for."
+        "Not supported: raise a `UserError` if enabled."
         if enable:
             raise UserError("models of the family have no gradient checkpointing; leave it off")
 
 # %% ../nbs/models/timm.ipynb #f7d91224
 _MEMBERS = "crate crate-t crate-c crate-n crate-fix crate-identity tost crate-alpha".split()
-_OTHER_PATCHES = {  # member and size -> patches besides 16 that are published
+_OTHER_PATCHES = {  # member, size -> published patch sizes other than 16
     ("crate", "base"): (8,),
     ("crate-alpha", "base"): (8, 32),
     ("crate-alpha", "large"): (14,),
@@ -190,7 +190,7 @@ _OTHER_PATCHES = {  # member and size -> patches besides 16 that are published
 
 
 def timm_names() -> dict[str, dict[str, Any]]:  # name -> fields of `Architecture`
-    "The names that are registered."
+    "Names registered in timm."
     return {
         f"{member.replace('-', '_')}_{size}_patch{patch}_224": dict(
             variant=member, patch_size=patch, **fields
@@ -201,7 +201,7 @@ def timm_names() -> dict[str, dict[str, Any]]:  # name -> fields of `Architectur
     }
 
 
-default_cfgs = {  # name -> what timm says of a model without weights
+default_cfgs = {  # name -> timm's configuration, without weights
     name: dict(
         input_size=(3, 224, 224),
         num_classes=1000,
@@ -217,14 +217,14 @@ default_cfgs = {  # name -> what timm says of a model without weights
 
 # %% ../nbs/models/timm.ipynb #6774d20c
 def timm_model(
-    fields: dict[str, Any],  # of `Architecture`: variant and sizes
-    img_size: int | tuple[int, int] = 224,  # pixels a side, or height and width
-    in_chans: int = 3,  # channels of the images
+    fields: dict[str, Any],  # fields of `Architecture`
+    img_size: int | tuple[int, int] = 224,  # side, or height and width (pixels)
+    in_chans: int = 3,  # image channels
     num_classes: int = 1000,  # 0: no classifier
-    global_pool: str | None = None,  # token, avg or ""; None: the member's own
+    global_pool: str | None = None,  # token, avg or ""; None: as in the variant
     drop_rate: float = 0.0,  # dropout after positions, softmax and output map
 ) -> TimmModel:  # with fresh weights
-    "A model, by the words of timm."
+    "Build a model from timm's options."
     height, width = (img_size, img_size) if isinstance(img_size, int) else img_size
     sizes = dict(image_size=height, image_width=width, channels=in_chans, dropout=drop_rate)
     model = TimmModel(**fields, **sizes, num_classes=num_classes or 1)
@@ -234,7 +234,7 @@ def timm_model(
 
 # %% ../nbs/models/timm.ipynb #a115c739
 def _entrypoint(name: str, fields: dict[str, Any]) -> Callable[..., nn.Module]:
-    "What timm calls to make the model of a name."
+    "timm's entry point for a model name."
 
     def made(pretrained: bool = False, **kw: Any) -> nn.Module:
         from timm.models import build_model_with_cfg
@@ -250,7 +250,7 @@ def _entrypoint(name: str, fields: dict[str, Any]) -> Callable[..., nn.Module]:
 
 
 def register():
-    "Register all names in timm; a `UserError` if timm is missing."
+    "Register all names in timm; raise a `UserError` if timm is missing."
     try:
         from timm.models import register_model
     except ImportError:

@@ -40,7 +40,7 @@ def _check_size(size: int, patch: int):
 
 
 def _positions_at(positions: Tensor, side: int) -> Tensor:
-    "Positions of another size: learned ones as frozen as before, fixed ones as a buffer."
+    "Resized positions; learned ones stay parameters, fixed ones buffers."
     resized = resize_positions(positions.detach(), side)
     if isinstance(positions, nn.Parameter):
         return nn.Parameter(resized, requires_grad=positions.requires_grad)
@@ -48,25 +48,24 @@ def _positions_at(positions: Tensor, side: int) -> Tensor:
 
 
 def at_size(model: LayeredModel, size: int) -> LayeredModel:
-    """The same model for images of another size.
+    """Copy a model for images of another size, with shared weights.
 
     Parameters
     ----------
     model : LayeredModel
-        A model of this package; it stays untouched.
+        A model of this package; unchanged.
     size : int
         Side of the square images (pixels), a multiple of the patch size.
 
     Returns
     -------
     LayeredModel
-        A model that shares all weights with the given one, apart from the positions, which are
-        interpolated.
+        Shares all weights with `model` except the positions, which we interpolate.
 
     Raises
     ------
     UserError
-        If patches do not tile the images, the model's images are not square, or it has no
+        If patches do not tile the images, the model's images are not square, or the model has no
         positions to interpolate.
 
     Examples
@@ -85,14 +84,14 @@ def at_size(model: LayeredModel, size: int) -> LayeredModel:
     if size == model.architecture.image_size:
         return other
     resized = replace(model.architecture, image_size=size)
-    if not isinstance(getattr(other, "positions", None), FourierPositions):  # those fit any grid
+    if not isinstance(getattr(other, "positions", None), FourierPositions):  # they fit any grid
         _resize_tokeniser(other, resized)
     other.architecture = resized
     return other
 
 
 def _resize_tokeniser(model: LayeredModel, resized: Architecture):
-    "Let a model's tokeniser read images of another size; a `UserError` if it has no positions."
+    "Resize the tokeniser in place; raise a `UserError` if it has no positions."
     tokeniser = getattr(model, "tokeniser", None)
     positions = getattr(tokeniser, "positions", None)
     if tokeniser is None or positions is None:
@@ -106,20 +105,20 @@ def _resize_tokeniser(model: LayeredModel, resized: Architecture):
 # %% ../../nbs/models/attention.ipynb #a77e000f
 @dataclass(frozen=True)
 class _Attention:
-    "What the tokens of a layer read; weights and keys are computed when they are asked for."
+    "Attention of one layer; weights and keys are computed on demand."
 
     weights: Callable[[], Tensor]  # (B, K, N, N), rows sum to one
     keys: Callable[[], Tensor]  # (B, K, N, p)
     tokens: int  # N
-    grid: tuple[int, int] | None  # rows and columns of patches, the last tokens; None: unknown
-    class_token: bool  # whether the first token is one
+    grid: tuple[int, int] | None  # rows and columns of patches (the last tokens); None: unknown
+    class_token: bool  # whether the first token is a class token
 
     def patches(self) -> tuple[int, int]:
-        "Rows and columns of patches; a `UserError` if they are unknown."
+        "Rows and columns of patches; raise a `UserError` if unknown."
         if self.grid is None:
             raise UserError(
-                f"which of the {self.tokens} tokens are patches is unknown: no convolution embeds "
-                "them, or other tokens are behind them; use attention_maps, which has all tokens"
+                f"cannot locate the patches among {self.tokens} tokens: no convolution embeds "
+                "them, or other tokens follow them; use attention_maps, which returns all tokens"
             )
         return self.grid
 
@@ -131,7 +130,6 @@ def _check_layer(layer: int | None, depth: int):
 
 # %% ../../nbs/models/attention.ipynb #2d46a555
 def _own_attention(model: LayeredModel, x: Tensor, layer: int | None) -> _Attention:
-    "That of a half of a layer of this package, for the normalised tokens that it reads."
     _check_layer(layer, len(model.layers))
     if x.ndim != 4 or x.shape[2] != x.shape[3] or not len(x):
         raise UserError(
@@ -163,10 +161,10 @@ def _fused_weights(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:  # (B, K, N, N)
-    "The weights of `F.scaled_dot_product_attention`, without dropout."
+    "Weights of `F.scaled_dot_product_attention`, without dropout."
     if enable_gqa:
         k = k.repeat_interleave(q.shape[-3] // k.shape[-3], -3)
-    exact = torch.promote_types(q.dtype, torch.float32)  # half precision is too coarse for scores
+    exact = torch.promote_types(q.dtype, torch.float32)  # half precision is too coarse
     scores = q.to(exact) @ k.to(exact).mT * (q.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
         attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
@@ -177,32 +175,32 @@ def _fused_weights(
     return scores.softmax(-1).to(q.dtype)
 
 # %% ../../nbs/models/attention.ipynb #ce5a49ed
-# function of torch -> what the observer makes of a call: (observer, output, *args, **kwargs)
+# torch function -> handler of its calls: (observer, output, *args, **kwargs)
 _OBSERVED: dict[Callable, Callable] = {}
 
 
 class _Observer(TorchFunctionMode):
-    "Reads off the attention of a module that runs within this context."
+    "Record the attention of a module that runs within this context."
 
     def __init__(self, layer: int | None, class_token: bool):
         super().__init__()
         self.layer, self.class_token, self.count = layer, class_token, 0
         self.grid: tuple[int, int] | None = None  # of the patches
-        self.pieces: dict[int, list[int]] = {}  # tokens of a concatenation -> those of its parts
-        self.right: Tensor | None = None  # the right factor of the last product
-        self.pending: tuple[Tensor, Tensor | None] | None = None  # weights before use, and keys
+        self.pieces: dict[int, list[int]] = {}  # tokens of a concatenation -> tokens of its parts
+        self.right: Tensor | None = None  # right factor of the last product
+        self.pending: tuple[Tensor, Tensor | None] | None = None  # softmax before its use, keys
         self.kept: _Attention | None = None
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        out = func(*args, **kwargs)  # within this method, nothing is observed
+        out = func(*args, **kwargs)  # not observed within this method
         if func in _OBSERVED:
             _OBSERVED[func](self, out, *args, **kwargs)
         return out
 
     def attention(self, shape: tuple[int, ...], weights: Callable, k: Tensor | None):
-        "Count a layer whose weights have this shape, and keep it if it is asked for."
-        if len(shape) != 4 or shape[2] < shape[3]:  # such as a pooling head, with few queries
+        "Count a layer whose weights have this shape; store the requested one."
+        if len(shape) != 4 or shape[2] < shape[3]:  # such as a pooling head
             return
         n, (h, w) = shape[3], self.grid or (0, 0)
         if n < max(h * w, shape[2]):
@@ -221,7 +219,7 @@ class _Observer(TorchFunctionMode):
 
 def _seen_keys(k: Tensor | None) -> Tensor:
     if k is None:
-        raise UserError("the keys of this attention cannot be read, only its attention_maps")
+        raise UserError("we cannot read the keys of this attention; use attention_maps")
     return k
 
 # %% ../../nbs/models/attention.ipynb #c703d42d
@@ -231,8 +229,8 @@ def _on_fused(observer: _Observer, out, query, key, value, *args, **kwargs):
 
 
 def _on_multihead(observer: _Observer, out, query, key, *args, **kwargs):
-    "A call within `nn.MultiheadAttention`, whose tokens are (N, B, d)."
-    _, _, heads, w, b, bias_k, _, zeros, *_ = args  # as PyTorch passes them on
+    "Handle `nn.MultiheadAttention`, whose tokens are (N, B, d)."
+    _, _, heads, w, b, bias_k, _, zeros, *_ = args  # in PyTorch's order
 
     def weights() -> Tensor:
         options = kwargs | dict(need_weights=True, average_attn_weights=False)
@@ -266,11 +264,11 @@ def _on_product(observer: _Observer, out, *args, **kwargs):
         if any(_same(t, weights) for t in factors):
             observer.pending = None
             observer.attention(weights.shape, lambda: weights, k)
-    observer.right = factors[-1] if isinstance(args[0], Tensor) else None  # not of an einsum
+    observer.right = factors[-1] if isinstance(args[0], Tensor) else None  # no keys from an einsum
 
 
 def _same(factor: Tensor, weights: Tensor) -> bool:
-    "Whether a product reads these weights, reshaped or in another precision."
+    "Whether a factor is these weights, perhaps reshaped or in another precision."
     alike = factor.numel() == weights.numel()
     return alike and torch.equal(factor.reshape(weights.shape), weights.to(factor.dtype))
 
@@ -279,7 +277,7 @@ def _check_used(observer: _Observer):
     if observer.pending is not None:
         raise UserError(
             "a layer changes its weights between the softmax and the values (such as talking "
-            "heads), so they are no attention maps; choose another model"
+            "heads), so the softmax is not the attention map; choose another model"
         )
 
 
@@ -307,20 +305,20 @@ _CLASS_TOKENS = {"cls_token", "class_token", "class_embedding", "cls_embedding"}
 
 @contextmanager
 def _evaluating(model: nn.Module) -> Iterator[None]:
-    "All modules in evaluation mode within a `with` block, and compiled ones run as written."
-    compiles = "torch._dynamo" in sys.modules  # otherwise nothing is compiled
+    "Evaluation mode within a `with` block, with compiled modules run eagerly."
+    compiles = "torch._dynamo" in sys.modules  # else nothing is compiled
     eager = partial(torch.compiler.set_stance, "force_eager") if compiles else nullcontext
     with evaluating(model), eager():
         yield
 
 
 def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
-    "That of a layer of any module, read off while the module runs."
+    "The attention of a layer of any module, recorded in a forward pass."
     for name, module in model.named_modules():
         if isinstance(module, LayeredModel):
             raise UserError(
                 f"a {type(module).__name__} within a {type(model).__name__}; "
-                f"give model.{name} itself, and what it reads"
+                f"give model.{name} itself, with its own input"
             )
     names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
     observer = _Observer(layer, bool(names & _CLASS_TOKENS))
@@ -329,8 +327,8 @@ def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Atte
     _check_used(observer)
     if observer.count == 0:
         raise UserError(
-            f"no attention of shape (B, K, N, N) was seen in a {type(model).__name__}; a model of "
-            "transformers shows it when loaded with attn_implementation='sdpa' or 'eager'"
+            f"no attention of shape (B, K, N, N) was seen in a {type(model).__name__}; "
+            "load a model of transformers with attn_implementation='sdpa' or 'eager'"
         )
     _check_layer(layer, observer.count)
     assert observer.kept is not None
@@ -338,37 +336,36 @@ def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Atte
 
 # %% ../../nbs/models/attention.ipynb #de415ae4
 def _inner(model: nn.Module) -> nn.Module:
-    "The model within `DataParallel`, `DistributedDataParallel` and what `torch.compile` returns."
+    "The model inside `DataParallel`, `DistributedDataParallel` and `torch.compile`."
     check_kind(model, nn.Module, "give a model, such as from_pretrained(folder)")
     return unwrapped(model)
 
 
 def _attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
-    "What the tokens of a layer of a model read."
     model = _inner(model)
-    check_kind(x, Tensor, "data.normalise makes images of uint8 what a model reads")
+    check_kind(x, Tensor, "standardise uint8 images first: data.normalise(x)")
     if isinstance(model, LayeredModel):
         return _own_attention(model, x, layer)
     return _observed_attention(model, x, layer)
 
 
 def attention_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
-    """With what weight each token of a layer reads each token, for each head.
+    """Attention weights between all tokens of a layer, per head.
 
-    The model and its mode stay untouched, and there is no dropout. Gradients flow through the
-    maps; within `torch.no_grad()` they need less memory.
+    We run the model without dropout and leave it unchanged. Gradients flow through the maps; use
+    `torch.no_grad()` to save memory.
 
     Parameters
     ----------
     model : nn.Module
-        A model of this package whose layers have attention maps, or any module whose attention
-        is computed by PyTorch, such as a ViT of timm or transformers. It is called as `model(x)`.
+        A model of this package whose layers have attention maps, or any module that computes
+        attention with PyTorch, such as a ViT of timm or transformers. Called as `model(x)`.
     x : Tensor
-        What the model reads: images (B, C, H, W), normalised. A model of this package reads
-        square images of any size that its patches tile.
+        Input of the model: normalised images (B, C, H, W). Models of this package take square
+        images of any size that the patches tile.
     layer : int, optional
-        1 to L; by default the last. Attention with fewer queries than keys, such as that of a
-        pooling head, is no layer.
+        1 to L; by default the last. Attention with fewer queries than keys, such as in a pooling
+        head, does not count.
 
     Returns
     -------
@@ -378,7 +375,7 @@ def attention_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Ten
     Raises
     ------
     UserError
-        If there is no such layer, no attention over all tokens, or none that can be read exactly.
+        If there is no such layer, no attention over all tokens, or none that we can read exactly.
 
     Examples
     --------
@@ -392,7 +389,7 @@ def attention_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Ten
 
 # %% ../../nbs/models/attention.ipynb #a77e0016
 def _pools_patches(model: nn.Module) -> bool:
-    "Whether the head is known to read the patches in place of the class token."
+    "Whether the head is known to pool the patches instead of reading the class token."
     if isinstance(model, LayeredModel):
         a = model.architecture
         return (a.pool or (VARIANTS[a.variant].pool if a.variant in VARIANTS else "")) == "mean"
@@ -404,10 +401,9 @@ def _pools_patches(model: nn.Module) -> bool:
 
 
 def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
-    """With what weight the class token of a layer reads each patch, for each head.
+    """Attention weights from the class token of a layer to each patch, per head.
 
-    A warning where the head of the model is known to pool the patches instead of reading the
-    class token.
+    Warn if the head of the model is known to pool the patches and ignore the class token.
 
     Parameters
     ----------
@@ -421,14 +417,13 @@ def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
     Returns
     -------
     Tensor
-        (B, K, h, w), weights of the patches. Those of the class token and of registers are
-        left out, so a picture sums to less than one.
+        (B, K, h, w), weights of the patches. We omit class token and registers, so a map sums to
+        less than one.
 
     Raises
     ------
     UserError
-        If there is no class token, if the place of the patches is unknown, or as for
-        `attention_maps`.
+        If there is no class token, if we cannot locate the patches, and as for `attention_maps`.
 
     Examples
     --------
@@ -449,26 +444,26 @@ def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
         architecture = getattr(model, "architecture", None)
         name = getattr(architecture, "variant", type(model).__name__)
         warnings.warn(
-            f"the head of {name} pools the patches and does not read the class token, so these "
-            "maps do not say what its prediction reads",
+            f"the head of {name} pools the patches and ignores the class token, so these maps do "
+            "not explain its prediction; attention_maps returns the rows of the patches",
             stacklevel=2,
         )
     return seen.weights()[:, :, 0, -h * w :].unflatten(2, (h, w))
 
 # %% ../../nbs/models/attention.ipynb #a77e0019
 def _patch_keys(seen: _Attention) -> Tensor:  # (B, h w, K p)
-    "The keys of the patches, those of all heads side by side."
+    "Keys of the patches, concatenated over heads."
     h, w = seen.patches()
     return seen.keys().transpose(-3, -2).flatten(-2)[:, -h * w :]
 
 
 def token_keys(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
-    """The keys of the patches in a layer, those of all heads side by side.
+    """Keys of the patches in a layer, concatenated over heads.
 
     Parameters
     ----------
     model : nn.Module
-        As for `attention_maps`; of this package also one with keys and no maps, such as ToST.
+        As for `attention_maps`, or a model of this package with keys but no maps, such as ToST.
     x : Tensor
         Images (B, C, H, W), normalised.
     layer : int, optional
@@ -477,13 +472,13 @@ def token_keys(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
     Returns
     -------
     Tensor
-        (B, h w, K p) for K heads of width p, without class token and registers, as attention
-        reads them: after norms and rotations of positions.
+        (B, h w, K p) for K heads of width p, without class token and registers, after norms and
+        rotary positions.
 
     Raises
     ------
     UserError
-        If the keys or the place of the patches cannot be read, or there is no such layer.
+        If we cannot read the keys or locate the patches, or there is no such layer.
 
     Examples
     --------
@@ -497,14 +492,14 @@ def token_keys(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
 
 # %% ../../nbs/models/attention.ipynb #a77e001c
 def threshold_mask(
-    maps: Tensor,  # (..., h, w), no entry negative
-    share: float = 0.6,  # of each map's sum, above 0 and at most 1
+    maps: Tensor,  # (..., h, w), non-negative
+    share: float = 0.6,  # of the sum of each map, above 0 and at most 1
 ) -> Tensor:  # bool (..., h, w)
-    "The fewest patches that hold a share of the map's mass."
+    "Mask of the fewest patches that hold a share of the map's sum."
     if not 0 < share <= 1:
         raise UserError(f"share is {share}; it must be above 0 and at most 1")
     if (maps < 0).any():
-        raise UserError("a map with negative entries has no mass; give weights, such as class_maps")
+        raise UserError("a map has negative entries; give weights, such as class_maps")
     mass, order = maps.double().flatten(-2).sort(dim=-1, descending=True, stable=True)
     needed = mass.cumsum(-1) - mass < share * mass.sum(-1, keepdim=True)
     mask = torch.zeros_like(needed).scatter(-1, order, needed)
@@ -512,10 +507,10 @@ def threshold_mask(
 
 # %% ../../nbs/models/attention.ipynb #a77e0020
 def to_pixels(
-    mask: Tensor,  # (..., h, w), a value for each patch
-    size: int | tuple[int, int],  # height and width of the image in pixels; a number: both
+    mask: Tensor,  # (..., h, w), one value per patch
+    size: int | tuple[int, int],  # height and width of the image (pixels), or one number for both
 ) -> Tensor:  # (..., height, width)
-    "A mask of patches as a mask of pixels; a `UserError` if its patches do not tile the image."
+    "Expand patches to pixels; raise a `UserError` if patches do not tile the image."
     h, w = mask.shape[-2:]
     y, x = (size, size) if isinstance(size, int) else size
     if y % h or x % w:
@@ -525,7 +520,7 @@ def to_pixels(
 # %% ../../nbs/models/attention.ipynb #a77e0022
 def iou(
     a: Tensor,  # bool (..., h, w)
-    b: Tensor,  # bool, of the same height and width
+    b: Tensor,  # bool, same height and width
 ) -> Tensor:  # (...), from 0 to 1
     "Intersection over union of masks; 1 if both are empty."
     _check_masks(a, b)
@@ -545,14 +540,14 @@ def _check_masks(a: Tensor, b: Tensor):
 # %% ../../nbs/models/attention.ipynb #a77e0025
 def _check_finite(tokens: Tensor):
     if not tokens.isfinite().all():
-        raise UserError("tokens with NaN or inf have no directions; look at the model's weights")
+        raise UserError("tokens with NaN or inf have no directions; check the model's weights")
 
 
 def affinity(
     keys: Tensor,  # (n, f)
-    tau: float = 0.2,  # least cosine of similar patches, between 0 and 1
+    tau: float = 0.2,  # smallest cosine of similar patches, between 0 and 1
 ) -> Tensor:  # (n, n) float64
-    "1 where the cosine of two keys is at least tau, 1e-5 elsewhere."
+    "Edge weights: 1 if the cosine of two keys is at least tau, else 1e-5."
     if not 0 < tau < 1:
         raise UserError(f"tau is {tau}; it must lie between 0 and 1")
     _check_finite(keys)
@@ -561,9 +556,9 @@ def affinity(
 
 # %% ../../nbs/models/attention.ipynb #a77e0028
 def second_eigenvector(
-    w: Tensor,  # symmetric weights (n, n), positive, n at least 2
-) -> Tensor:  # (n,) float64, up to sign and length
-    "The second smallest eigenvector of (D - W) x = lambda D x, which relaxes the normalised cut."
+    w: Tensor,  # symmetric positive weights (n, n), n at least 2
+) -> Tensor:  # (n,) float64, up to sign and scale
+    "Second smallest eigenvector of (D - W) x = lambda D x, the relaxed normalised cut."
     scale = w.double().sum(1).rsqrt()  # D^-1/2
     laplacian = torch.eye(len(w), dtype=torch.float64, device=w.device)
     laplacian -= scale[:, None] * w * scale
@@ -572,7 +567,7 @@ def second_eigenvector(
 
 # %% ../../nbs/models/attention.ipynb #a77e002c
 def _cut(keys: Tensor, tau: float) -> Tensor:  # (n, f) -> bool (n,)
-    "The object among some patches; none if all pairs of patches are alike."
+    "The object among some patches; empty if all pairs of patches are alike."
     w = affinity(keys, tau)
     pairs = w[~torch.eye(len(w), dtype=torch.bool, device=w.device)]
     if len(w) < 2 or pairs.min() == pairs.max():
@@ -583,28 +578,28 @@ def _cut(keys: Tensor, tau: float) -> Tensor:  # (n, f) -> bool (n,)
 
 
 def mask_cut(keys: Tensor, grid: tuple[int, int], masks: int = 1, tau: float = 0.2) -> Tensor:
-    """Masks of objects, by repeated normalised cuts of the patches.
+    """Find objects by repeated normalised cuts of the patches (MaskCut).
 
     Parameters
     ----------
     keys : Tensor
-        (h w, f), the features of the patches of one image, such as `token_keys(model, x)[0]`.
+        Patch features (h w, f) of one image, such as `token_keys(model, x)[0]`.
     grid : tuple of int
-        h and w, the patches along a column and along a row.
+        Rows h and columns w of patches.
     masks : int, default 1
-        Objects to look for.
+        Number of objects.
     tau : float, default 0.2
-        Least cosine of similar patches, between 0 and 1.
+        Smallest cosine of similar patches, between 0 and 1.
 
     Returns
     -------
     Tensor
-        bool (masks, h, w), of which no two overlap; empty where nothing is left to cut.
+        Disjoint masks, bool (masks, h, w); a mask is empty if nothing is left to cut.
 
     Raises
     ------
     UserError
-        If the keys do not fit the grid, are not finite, or a number is out of its range.
+        If the keys do not fit the grid or are not finite, or if a number is out of range.
 
     References
     ----------
@@ -636,10 +631,10 @@ def mask_cut(keys: Tensor, grid: tuple[int, int], masks: int = 1, tau: float = 0
 
 # %% ../../nbs/models/attention.ipynb #a77e0031
 def token_colours(
-    tokens: Tensor,  # (..., h w, f) features of patches, f at least 3
-    grid: tuple[int, int],  # h, w: patches along a column and along a row
-) -> Tensor:  # float64 (..., h, w, 3), red, green and blue from 0 to 1
-    "The first three principal components of all tokens together, as colours."
+    tokens: Tensor,  # patch features (..., h w, f), f at least 3
+    grid: tuple[int, int],  # rows h and columns w of patches
+) -> Tensor:  # float64 (..., h, w, 3), RGB from 0 to 1
+    "First three principal components of all tokens together, as colours."
     if tokens.shape[-2] != grid[0] * grid[1] or tokens.shape[-1] < 3:
         h, w = grid
         raise UserError(
@@ -654,22 +649,22 @@ def token_colours(
 
 
 def _principal(z: Tensor) -> Tensor:  # (n, 3)
-    "The first three principal components of tokens (n, f), largest variance first."
+    "First three principal components of tokens (n, f), largest variance first."
     z = z - z.mean(0)
     q = torch.linalg.eigh(z.mT @ z)[1][:, -3:].flip(1)  # (f, 3)
-    # The sign of an eigenvector is arbitrary: its largest entry is made positive.
+    # The sign is arbitrary; we make the largest entry positive.
     return z @ (q * q.gather(0, q.abs().argmax(0, keepdim=True)).sign())
 
 # %% ../../nbs/models/attention.ipynb #a77e0035
 def _shown(x: Tensor) -> Tensor:  # (B, C, H, W) -> (B, H, W, 3)
-    "Images as colours from 0 to 1, each scaled to its own range."
+    "RGB images from 0 to 1, each scaled to its range."
     low, high = x.amin((1, 2, 3), keepdim=True), x.amax((1, 2, 3), keepdim=True)
     x = (x - low) / (high - low).clamp(min=1e-12)
     return x.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).float().cpu()
 
 
 def _rows(x: Tensor, titles: list[str]) -> tuple[plt.Figure, np.ndarray]:
-    "A figure with the images in its first column, and the rows of the other axes."
+    "A figure with images in the first column; also return the other axes."
     size = (1.3 * (1 + len(titles)), 1.35 * len(x))
     fig, axes = plt.subplots(len(x), 1 + len(titles), figsize=size, squeeze=False)
     for ax, title in zip(axes[0], ["image", *titles]):
@@ -684,7 +679,7 @@ def _rows(x: Tensor, titles: list[str]) -> tuple[plt.Figure, np.ndarray]:
 
 @torch.no_grad()
 def draw_heads(model: nn.Module, x: Tensor, layer: int | None = None) -> plt.Figure:
-    """What the class token reads: the map of each head, from 0 (dark) to its maximum (bright).
+    """Draw the class token's map of each head, from 0 (dark) to its maximum (bright).
 
     Parameters
     ----------
@@ -698,7 +693,7 @@ def draw_heads(model: nn.Module, x: Tensor, layer: int | None = None) -> plt.Fig
     Returns
     -------
     Figure
-        A row for each image, a column for each head.
+        One row per image, one column per head.
 
     Raises
     ------
@@ -711,7 +706,7 @@ def draw_heads(model: nn.Module, x: Tensor, layer: int | None = None) -> plt.Fig
     >>> from crate_nb.models.family import CRATE
     >>> model = CRATE(image_size=16, patch_size=4, dim=24, depth=2, heads=3)
     >>> figure = draw_heads(model, torch.zeros(2, 3, 16, 16))
-    >>> len(figure.axes)  # two images, each with three heads
+    >>> len(figure.axes)  # two images with three heads each
     8
     """
     maps = class_maps(model, x, layer).cpu()
@@ -722,12 +717,12 @@ def draw_heads(model: nn.Module, x: Tensor, layer: int | None = None) -> plt.Fig
     return fig
 
 # %% ../../nbs/models/attention.ipynb #a77e0036
-# of the masks in a picture: seaborn's colour-blind palette, without its greys
+# of masks: seaborn's colour-blind palette without greys
 _COLOURS = ("#d55e00", "#0173b2", "#029e73", "#de8f05", "#cc78bc", "#56b4e9")
 
 
 def _painted(image: Tensor, masks: Tensor) -> Tensor:  # (H, W, 3), bool (masks, H, W)
-    "The image in greys, each mask tinted in a colour of its own."
+    "The image in grey, with each mask tinted in another colour."
     out = image.mean(-1, keepdim=True).repeat(1, 1, 3)
     for i, mask in enumerate(masks):
         tint = torch.tensor(to_rgb(_COLOURS[i % len(_COLOURS)]))
@@ -740,10 +735,10 @@ def draw_mask_cut(
     model: nn.Module,  # as for `token_keys`
     x: Tensor,  # images (B, C, H, W), normalised
     layer: int | None = None,  # 1 to L; None: the last
-    masks: int = 1,  # objects to look for
-    tau: float = 0.2,  # least cosine of similar patches, between 0 and 1
-) -> plt.Figure:  # a row for each image
-    "The masks that MaskCut finds among the keys of a layer, in colours on the grey image."
+    masks: int = 1,  # number of objects
+    tau: float = 0.2,  # smallest cosine of similar patches, between 0 and 1
+) -> plt.Figure:  # one row per image
+    "Draw the MaskCut masks of a layer's keys on the grey image."
     seen, size = _attention(model, x, layer), (x.shape[2], x.shape[3])
     cuts = [mask_cut(k, seen.patches(), masks, tau) for k in _patch_keys(seen)]
     found = [to_pixels(cut, size).cpu() for cut in cuts]
@@ -758,8 +753,8 @@ def draw_token_colours(
     model: nn.Module,  # as for `token_keys`
     x: Tensor,  # images (B, C, H, W), normalised
     layer: int | None = None,  # 1 to L; None: the last
-) -> plt.Figure:  # a row for each image
-    "The keys of a layer as colours: like colours are like keys, in all images alike."
+) -> plt.Figure:  # one row per image
+    "Draw the keys of a layer as colours; similar keys have similar colours in all images."
     seen = _attention(model, x, layer)
     colours = token_colours(_patch_keys(seen), seen.patches()).cpu()
     fig, axes = _rows(x, ["keys as colours"])

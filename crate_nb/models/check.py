@@ -26,7 +26,7 @@ def _small_model(name: str) -> Classifier:
 
 
 def _check_halves(name: str, layer: Layer):
-    "A `UserError` that names all that the halves of a layer lack."
+    "Raise a `UserError` that lists all missing methods of the sublayers."
     v, wrong = torch.ones(24, dtype=torch.float64), []
     for half in (layer.compress, layer.sparsify):
         for lacks in (lambda: half.flops(10), lambda: half.paths(v)):
@@ -51,19 +51,18 @@ def _check_gradients(name: str, model: nn.Module, logits: Tensor):
 
 
 def _check_counts(name: str, model: Classifier):
-    "Parameters, FLOP and paths are known."
     predicted = predict_parameters(**model.config)
-    assert count_parameters(model) == predicted, f"{name}: it has not the predicted parameters"
+    assert count_parameters(model) == predicted, f"{name}: unexpected number of parameters"
     frozen = _small_model(name).requires_grad_(False)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         frozen(torch.zeros(4, 2, 12, 12))
     counted, told = counter.get_total_flops(), model_flops(model, batch=4)
-    assert counted == told, f"{name}: it says {told} FLOP, and its products have {counted}"
-    assert (model_paths(model) >= 0).all(), f"{name}: some squared-weight paths are negative"
+    assert counted == told, f"{name}: flops() reports {told} FLOP, but we count {counted}"
+    assert (model_paths(model) >= 0).all(), f"{name}: some path weights are negative"
 
 
 def _check_order(name: str, layer: Layer, z: Tensor):
-    "A layer treats a permuted set of tokens as the set, permuted."
+    "A layer is equivariant to permutations of its tokens."
     order = torch.randperm(z.shape[1])
     message = f"{name}: a layer depends on the order of its tokens"
     torch.testing.assert_close(layer(z[:, order]), layer(z)[:, order], msg=message)
@@ -72,12 +71,12 @@ def _check_order(name: str, layer: Layer, z: Tensor):
 def _check_checkpoint(name: str, model: Classifier, x: Tensor):
     copy = make_model(model.architecture)
     copy.load_state_dict(model.state_dict())
-    message = f"{name}: its checkpoint does not hold all of it"
+    message = f"{name}: a reloaded state dict gives other logits"
     torch.testing.assert_close(copy(x), model(x), msg=message)
 
 
 def _check_linear(name: str, layer: Layer):
-    "The output map is linear up to its bias: the map and a sum can be exchanged."
+    "The output map is linear up to its bias."
     h, k = torch.randn(2, 4, 10, 24, dtype=torch.float64)
     output, u = layer.output.double(), None if layer.u is None else layer.u.double()
     f, g, both = output(h, u), output(k, u), output(2 * h - k, u)
@@ -88,24 +87,24 @@ def _check_linear(name: str, layer: Layer):
 
 # %% ../../nbs/models/check.ipynb #46cdaee0
 def check_variant(name: str):
-    """Raise an AssertionError unless a row of `VARIANTS` behaves like a member of the family.
+    """Check that a row of `VARIANTS` behaves like a member of the family.
 
-    A small model is built and checked: shapes, gradients, the predicted parameters and FLOP, its
-    checkpoint, layers that do not depend on the order of tokens, and a linear output map. Call it
-    for a row of your own before you train.
+    We build a small model and check shapes, gradients, the predicted parameters and FLOP, the
+    checkpoint, permutation equivariance of the layers and linearity of the output map. Call this
+    before you train a new type.
 
     Parameters
     ----------
     name : str
-        A row of `VARIANTS`; its halves and its map are registered, too.
+        A row of `VARIANTS`, with registered sublayers and output map.
 
     Raises
     ------
     UserError
-        If there is no such row, if it builds no classifier, or if FLOP or paths of its halves are
-        neither defined nor derivable; all that is missing is named at once.
+        If there is no such row, if it builds no classifier, or if FLOP or paths of its sublayers
+        are neither defined nor derivable.
     AssertionError
-        If a property is missing; the message names it.
+        If a check fails; the message names the property.
 
     Examples
     --------
@@ -116,7 +115,7 @@ def check_variant(name: str):
     """
     if name in VARIANTS and name not in classifiers():
         kind, known = VARIANTS[name].model, ", ".join(classifiers())
-        raise UserError(f"variant {name!r} builds another model ({kind}); check one of {known}")
+        raise UserError(f"variant {name!r} builds another model ({kind}); allowed: {known}")
     model, x = _small_model(name), torch.randn(4, 2, 12, 12)
     _check_halves(name, model.layers[0])
     logits, zs = model(x, return_layers=True)

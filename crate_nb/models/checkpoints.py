@@ -21,18 +21,18 @@ from ..core import UserError, check_choice, reading
 # %% ../../nbs/models/checkpoints.ipynb #121a2e42
 @dataclass(frozen=True)
 class Format:
-    "How one system names the tensors of a checkpoint."
+    "Tensor names of one system."
 
-    system: str  # its name in messages
-    marker: str  # the beginning of a key that no other system has
-    layers: str = ""  # what the key of a layer begins with, before its number
-    names: Mapping[str, str] = field(default_factory=dict)  # beginning of a key -> ours
+    system: str  # name in messages
+    marker: str  # prefix of a key that identifies the system
+    layers: str = ""  # prefix of layer keys, before the number
+    names: Mapping[str, str] = field(default_factory=dict)  # prefix of a key -> ours
     layer_names: Mapping[str, str] = field(default_factory=dict)  # the same within a layer
-    kernels: str = ""  # the key of a convolution that embeds patches
-    head_eps: float | None = None  # eps of the head's LayerNorm, where it isn't the member's
-    untold: tuple[str, ...] = ("heads", "pool", "norm_eps")  # what no tensor tells
-    loader: str = ""  # "module:function" that loads it, where names alone do not do
-    without: str = ""  # the beginning of a key that it has not, unlike a system of the same marker
+    kernels: str = ""  # key of a convolution that embeds patches
+    head_eps: float | None = None  # eps of the head's LayerNorm; None: the variant's
+    untold: tuple[str, ...] = ("heads", "pool", "norm_eps")  # settings not in the tensors
+    loader: str = ""  # "module:function" to load it, if renaming is not enough
+    without: str = ""  # prefix that excludes another system with the same marker
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0001
 _CRATE = Format(
@@ -70,7 +70,7 @@ _ALPHA = Format(
     },
     layer_names=dict(_CRATE.layer_names) | {"1.fn.D1": "sparsify.D1", "1.fn.D": "sparsify.D"},
     kernels="conv1.weight",
-    head_eps=1e-5,  # where the original has 1e-6
+    head_eps=1e-5,  # 1e-6 in the original
     untold=("heads", "eta", "lam", "norm_eps", "head_eps"),
 )
 
@@ -83,8 +83,8 @@ _VIT = Format(
         "cls_token": "tokeniser.cls_token",
         "pos_embed": "tokeniser.positions",
         "patch_embed.proj.": "tokeniser.embed.1.",
-        "norm.": "head.0.",  # the class token is read
-        "fc_norm.": "head.0.",  # the mean of the patches is read
+        "norm.": "head.0.",  # if the head reads the class token
+        "fc_norm.": "head.0.",  # if the head reads the mean of the patches
         "head.": "head.1.",
     },
     layer_names={
@@ -100,7 +100,7 @@ _VIT = Format(
 )
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0008
-_TOST_CLASS_NAMES = {  # of a class-attention block
+_TOST_CLASS_NAMES = {  # class-attention block
     "norm1.": "norm_attention.",
     "attn.qkv.": "qkv.",
     "attn.proj.": "output.",
@@ -143,7 +143,7 @@ _TOST = Format(
 )
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0004
-# name -> format; a new one is a new row
+# name -> format; add a row for a new one
 FORMATS: dict[str, Format] = {
     "crate": _CRATE,
     "crate-alpha": _ALPHA,
@@ -172,7 +172,7 @@ FORMATS: dict[str, Format] = {
 
 # %% ../../nbs/models/checkpoints.ipynb #3bf88fea
 def _renamed(key: str, names: Mapping[str, str]) -> str | None:
-    "`key` with the name at its beginning exchanged; None if the table has no such name."
+    "`key` with its prefix translated; None for an unknown prefix."
     for old, new in names.items():
         if key.startswith(old):
             return new + key.removeprefix(old)
@@ -180,17 +180,17 @@ def _renamed(key: str, names: Mapping[str, str]) -> str | None:
 
 
 def _in_layer(key: str, old: str, new: str, names: Mapping[str, str]) -> str | None:
-    "`old`{l}.`rest` as `new`{l}.`renamed rest`; None if the table has no name for the rest."
+    "Translate `old`{l}.`rest` to `new`{l}.`renamed rest`; None for an unknown rest."
     index, _, rest = key.removeprefix(old).partition(".")
     renamed = _renamed(rest, names)
     return None if renamed is None else f"{new}{index}.{renamed}"
 
 # %% ../../nbs/models/checkpoints.ipynb #34b6540f
 def official_name(
-    key: str,  # of a state dict of the official code
-    system: str = "crate",  # a row of `FORMATS`
-) -> str | None:  # None if it is not a key of the official code
-    "Our name of an official key."
+    key: str,  # key in the official state dict
+    system: str = "crate",  # row of `FORMATS`
+) -> str | None:  # None for an unknown key
+    "Translate an official key to our name."
     form = FORMATS[check_choice("checkpoint format", system, FORMATS)]
     if key.startswith(form.layers):
         return _in_layer(key, form.layers, "layers.", form.layer_names)
@@ -198,10 +198,10 @@ def official_name(
 
 # %% ../../nbs/models/checkpoints.ipynb #ffc623d1
 def official_key(
-    name: str,  # of a state dict of `models.CRATE`
-    system: str = "crate",  # a row of `FORMATS`
+    name: str,  # name in the state dict of `CRATE`
+    system: str = "crate",  # row of `FORMATS`
 ) -> str | None:  # None if the official code has no such tensor
-    "The official key of our name."
+    "Translate our name to the official key."
     form = FORMATS[check_choice("checkpoint format", system, FORMATS)]
     if name.startswith("layers."):
         back = {ours: theirs for theirs, ours in form.layer_names.items()}
@@ -214,23 +214,23 @@ _PREFIXES = ("module.", "_orig_mod.", "model.")
 
 
 def unwrap(state: Mapping) -> dict[str, Tensor]:
-    """The state dict of a checkpoint, without wrappers and prefixes at any depth.
+    """Extract the state dict of a checkpoint, without wrappers and prefixes.
 
     Parameters
     ----------
     state : mapping
-        What torch.load(path, map_location="cpu", weights_only=True) returns; or the parameters of
-        JAX, a nested dict of numpy arrays, or a flat one whose names have slashes.
+        Result of torch.load(path, map_location="cpu", weights_only=True), or JAX parameters: a
+        nested dict of numpy arrays, or a flat one with slashes in the names.
 
     Returns
     -------
     dict
-        Name -> tensor; the names of nested arrays are joined by slashes.
+        Name -> tensor; we join the names of nested arrays with slashes.
 
     Raises
     ------
     UserError
-        If it is none, or if its values are no finite real tensors.
+        If there is no state dict, or its values are not finite real tensors.
 
     Examples
     --------
@@ -239,18 +239,18 @@ def unwrap(state: Mapping) -> dict[str, Tensor]:
     >>> unwrap({"model": {"_orig_mod.module.weight": torch.zeros(2)}, "epoch": 3})
     {'weight': tensor([0., 0.])}
     """
-    for _ in range(9):  # a file that holds itself has no end
+    for _ in range(9):  # bounded, in case a file contains itself
         state = _inner(state)
     if not isinstance(state, Mapping):
         raise UserError(
             f"an official checkpoint is a dict of tensors, this is a {type(state).__name__}; "
-            "give what torch.load(path, map_location='cpu', weights_only=True) returns"
+            "give the result of torch.load(path, map_location='cpu', weights_only=True)"
         )
     if _has_arrays(state):
         state = _of_jax(state)
     plain = {_without_prefix(str(k)): v for k, v in state.items()}
     if len(plain) < len(state):
-        raise UserError("two tensors of the checkpoint have one name, but for prefixes; give one")
+        raise UserError("two tensors of the checkpoint have one name apart from prefixes; give one")
     _check_flat(plain)
     for key, tensor in plain.items():
         _check_weight(key, tensor)
@@ -258,14 +258,14 @@ def unwrap(state: Mapping) -> dict[str, Tensor]:
 
 
 def _inner(state: Any) -> Any:
-    "What is below the first wrapper, with a warning if there are more."
+    "The content of the first wrapper; warn if there are several."
     if not isinstance(state, Mapping):
         return state
     held = [name for name in _WRAPPERS if isinstance(state.get(name), Mapping)]
     if len(held) > 1:
         warnings.warn(
-            f"the checkpoint holds weights in {' and in '.join(map(repr, held))}; those in "
-            f"{held[0]!r} are read, give the inner dict itself for the others",
+            f"the checkpoint holds weights in {' and in '.join(map(repr, held))}; we read those in "
+            f"{held[0]!r}, give the inner dict itself for the others",
             stacklevel=4,
         )
     return state[held[0]] if held else state
@@ -278,12 +278,12 @@ def _without_prefix(key: str) -> str:
 
 
 def _check_flat(state: Mapping[str, object]):
-    "Refuse a dict in the place of a tensor."
+    "Reject a dict in place of a tensor."
     nested = [key for key, value in state.items() if isinstance(value, Mapping)]
     if nested:
         raise UserError(
-            f"{nested[0]!r} of the checkpoint is no tensor but a dict; "
-            "if the weights are in it, give that dict itself"
+            f"{nested[0]!r} of the checkpoint is a dict, not a tensor; "
+            "if it holds the weights, give that dict"
         )
 
 
@@ -292,7 +292,7 @@ def _check_weight(key: str, tensor: object):
         kind = type(tensor).__name__
     elif tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
         kind = "tensor without plain entries"
-    elif tensor.nbytes > tensor.untyped_storage().nbytes():  # to look at it may take terabytes
+    elif tensor.nbytes > tensor.untyped_storage().nbytes():  # reading it may take terabytes
         kind = "view that repeats its entries"
     elif not tensor.is_floating_point() and "num_batches_tracked" not in key:
         kind = f"tensor of {str(tensor.dtype).removeprefix('torch.')}"
@@ -304,14 +304,14 @@ def _check_weight(key: str, tensor: object):
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0030
 def _has_arrays(state: object, depth: int = 9) -> bool:
-    "Whether there is an array that is no tensor, in a dict of dicts."
+    "Whether nested dicts contain an array other than a tensor."
     if isinstance(state, Mapping):
         return depth > 0 and any(_has_arrays(value, depth - 1) for value in state.values())
     return hasattr(state, "__array__") and not isinstance(state, Tensor)
 
 
 def _of_jax(state: Mapping, start: str = "", depth: int = 9) -> dict[str, Any]:
-    "A nested dict of arrays as one of tensors, its names joined by slashes."
+    "Flatten nested arrays to tensors, with names joined by slashes."
     flat: dict[str, Any] = {}
     for name, value in state.items():
         if isinstance(value, Mapping) and depth:
@@ -322,7 +322,7 @@ def _of_jax(state: Mapping, start: str = "", depth: int = 9) -> dict[str, Any]:
 
 
 def _as_tensor(value: Any) -> Any:
-    "An array as a tensor; what is none, or of a type that torch has not, as it is."
+    "Convert a floating-point array to a tensor; leave other values."
     if isinstance(value, Tensor):
         return value
     array = np.asarray(value)
@@ -330,10 +330,10 @@ def _as_tensor(value: Any) -> Any:
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0006
 def kernels_as_rows(
-    kernels: Tensor,  # (d, C, size, size), of a convolution whose stride is its size
-    key: str = "kernels",  # its name, for the error
-) -> Tensor:  # (d, size^2 C), for patches that are flattened as (row, column, channel)
-    "A convolution that embeds patches, as the matrix of a linear map."
+    kernels: Tensor,  # (d, C, size, size), of a convolution with stride size
+    key: str = "kernels",  # name in the error message
+) -> Tensor:  # (d, size^2 C), for patches flattened as (row, column, channel)
+    "Convert a patch convolution to the matrix of a linear map."
     if kernels.ndim != 4 or kernels.shape[2] != kernels.shape[3]:
         shape = tuple(kernels.shape)
         raise UserError(
@@ -343,14 +343,14 @@ def kernels_as_rows(
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0020
 def numbers_of(
-    state: Mapping[str, object],  # tensors by name, ours or of other code
-    part: str,  # the beginning of their names with the dot, such as `layers.`
-) -> set[str]:  # as the names have them, such as {"0", "1"}
-    "The numbers of the members of a part of a model, such as its layers."
+    state: Mapping[str, object],  # tensors by name
+    part: str,  # name prefix with the dot, such as `layers.`
+) -> set[str]:  # as in the names, such as {"0", "1"}
+    "The numbers in the names of a part, such as the layers."
     return {name.removeprefix(part).split(".")[0] for name in state if name.startswith(part)}
 
 # %% ../../nbs/models/checkpoints.ipynb #939f93c0
-_JAX = {  # name -> that of the torch port, and the order of the axes
+_JAX = {  # name -> (name in the torch port, order of axes)
     "embedding/kernel": ("conv1.weight", (3, 2, 0, 1)),
     "embedding/bias": ("conv1.bias", (0,)),
     "cls": ("cls_token", (0, 1, 2)),
@@ -373,9 +373,9 @@ _JAX_LAYER = {
 
 
 def port_of_jax(
-    state: Mapping[str, Tensor],  # as `unwrap` gives the parameters of CRATE-alpha's JAX code
-) -> dict[str, Tensor]:  # the same model by the names of its torch port
-    "Parameters of JAX as tensors of the torch port; a `UserError` for an unknown name."
+    state: Mapping[str, Tensor],  # parameters of CRATE-alpha's JAX code, from `unwrap`
+) -> dict[str, Tensor]:  # by names of the torch port
+    "Convert JAX parameters to the torch port; raise a `UserError` for an unknown name."
     port = {}
     for key, tensor in state.items():
         layer, _, rest = key.removeprefix("Transformer/encoderblock_").partition("/")
@@ -394,9 +394,9 @@ def port_of_jax(
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0005
 def recognise(
-    state: Mapping[str, Tensor],  # as `unwrap` gives it
-) -> str:  # a row of `FORMATS`
-    "Which system a state dict comes from; a `UserError` if from none, or from several."
+    state: Mapping[str, Tensor],  # from `unwrap`
+) -> str:  # row of `FORMATS`
+    "Recognise the system of a state dict; raise a `UserError` if none or several match."
     known = ", ".join(form.system for form in FORMATS.values())
     if any(".local_mp." in key for key in state):
         raise UserError(f"a checkpoint of XCiT, which is no member of the family; known: {known}")
@@ -413,7 +413,7 @@ def recognise(
 
 
 def _is_of(form: Format, state: Mapping[str, Tensor]) -> bool:
-    "Whether a state dict has the marker of a system, and not the keys that the system has not."
+    "Whether a state dict has the system's marker and no excluded prefix."
     other = form.without and any(key.startswith(form.without) for key in state)
     return not other and any(key.startswith(form.marker) for key in state)
 
@@ -423,7 +423,7 @@ def _refuse(form: Format, why: str) -> NoReturn:
 
 
 def _our_names(state: Mapping[str, Tensor], form: Format, system: str) -> dict[str, str]:
-    "Official key -> our name; each key has one, and no two have the same."
+    "Official key -> our name; raise a `UserError` for unknown or duplicate names."
     names = {key: official_name(key, system) for key in state}
     unknown = [key for key, name in names.items() if name is None]
     if unknown:
@@ -431,21 +431,18 @@ def _our_names(state: Mapping[str, Tensor], form: Format, system: str) -> dict[s
     taken = Counter(names.values())
     twice = [key for key, name in names.items() if taken[name] > 1]
     if twice:
-        _refuse(
-            form,
-            f"{twice[0]!r} and another key name the same tensor; remove the one that is not used",
-        )
+        _refuse(form, f"{twice[0]!r} and another key name the same tensor; remove the unused one")
     return {key: str(name) for key, name in names.items()}
 
 
 def from_official(
-    state: Mapping,  # of the official code, wrapped or not
-    system: str = "crate",  # a row of `FORMATS` that has a table of names
+    state: Mapping,  # official state dict, perhaps wrapped
+    system: str = "crate",  # row of `FORMATS` with a table of names
 ) -> dict[str, Tensor]:  # by our names
-    "The tensors of an official checkpoint under our names; a `UserError` for an unknown key."
+    "Rename official tensors to our names; raise a `UserError` for an unknown key."
     state, form = unwrap(state), FORMATS[check_choice("checkpoint format", system, FORMATS)]
     if not form.names:
-        raise UserError(f"{form.system} has no table of names; load it with models.load_official")
+        raise UserError(f"{form.system} has no table of names; use crate_nb.load_official")
     names = _our_names(state, form, system)
     ours = {names[key]: tensor for key, tensor in state.items()}
     if form.kernels in state:
@@ -475,10 +472,10 @@ def _check_shapes(own: Mapping, state: Mapping):
 
 
 def check_fits(
-    model: nn.Module,  # left as it is; may be on the device `meta`
-    state: Mapping[str, Tensor],  # by the names of `model.state_dict()`
+    model: nn.Module,  # unchanged; may be on the device `meta`
+    state: Mapping[str, Tensor],  # by names of `model.state_dict()`
 ):
-    "A `UserError` names a tensor that is missing, unknown or misshapen."
+    "Raise a `UserError` for a missing, unknown or misshapen tensor."
     own = model.state_dict()
     _check_names(own, state)
     _check_shapes(own, state)
@@ -486,20 +483,20 @@ def check_fits(
 # %% ../../nbs/models/checkpoints.ipynb #19b4844c
 def load_weights(
     model: nn.Module,  # changed in place
-    state: Mapping[str, Tensor],  # by the names of `model.state_dict()`, all of them
+    state: Mapping[str, Tensor],  # complete, by names of `model.state_dict()`
 ) -> nn.Module:  # `model` itself
-    "Load `state` strictly; a `UserError` names a tensor that is missing, unknown or misshapen."
+    "Load weights strictly; errors as in `check_fits`."
     check_fits(model, state)
     model.load_state_dict(state)
     return model
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0011
 def check_complete(
-    model: nn.Module,  # whose tensors are needed
+    model: nn.Module,  # target model
     state: Mapping[str, Tensor],  # by our names
-    system: str,  # a row of `FORMATS` that has a table of names
+    system: str,  # row of `FORMATS` with a table of names
 ):
-    "Raise a `UserError` that names, as the system does, the first tensor that is missing."
+    "Raise a `UserError` with the official name of the first missing tensor."
     absent = [name for name in model.state_dict() if name not in state]
     if absent:
         raise UserError(
@@ -509,15 +506,15 @@ def check_complete(
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0014
 _M = TypeVar("_M", bound=nn.Module)
-MOST_LAYERS = 1000  # of a model that a file tells; the deepest published one has 40
+MOST_LAYERS = 1000  # limit for a model from a file; the deepest published one has 40
 
 
 def build_fitting(
-    build: Callable[[], _M],  # makes the model that the shapes tell
+    build: Callable[[], _M],  # builds the model inferred from the shapes
     state: Mapping[str, Tensor],  # by our names
-    system: str | None = None,  # a row of `FORMATS`, in whose names a missing tensor is told
+    system: str | None = None,  # row of `FORMATS`, for official names in errors
 ) -> _M:  # with the weights
-    "A model with weights, built only if it fits them; a `UserError` tells what does not."
+    "Build a model and load weights, after checking shapes on the device `meta`."
     layers = numbers_of(state, "layers.")
     if len(layers) > MOST_LAYERS:
         raise UserError(f"the checkpoint has {len(layers)} layers; allowed: at most {MOST_LAYERS}")
@@ -531,14 +528,14 @@ def build_fitting(
     return model
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0017
-MOST_TENSORS = 20_000  # of one file; a checkpoint of the largest published model has about 1,000
+MOST_TENSORS = 20_000  # limit per file; the largest published model has about 1,000
 
 
 def read_safetensors(
-    path: str | Path,  # of one file
-    device: str | torch.device = "cpu",  # where the tensors are wanted
+    path: str | Path,  # one file
+    device: str | torch.device = "cpu",  # target device of the tensors
 ) -> tuple[dict[str, Tensor], dict[str, str]]:  # tensors by name, metadata
-    "What a file of safetensors holds; a `UserError` if it is damaged or cut off."
+    "Read a safetensors file; raise a `UserError` if it is damaged or truncated."
     from safetensors import safe_open
 
     bad = f"{path} can't be read as safetensors"

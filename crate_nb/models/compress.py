@@ -19,7 +19,7 @@ from ..objective.rates import pack, project
 
 # %% ../../nbs/models/compress.ipynb #cdd8787f
 class _FewTokens(torch.autograd.Function):
-    "softmax(V V^T / sqrt(p)) V of each head, with its weights kept for the gradient."
+    "softmax(V V^T / sqrt(p)) V per head; stores the weights for the gradient."
 
     @staticmethod
     def forward(v):  # (B, N, p)
@@ -42,7 +42,7 @@ class _FewTokens(torch.autograd.Function):
 
 
 def _few_tokens(v: Tensor) -> bool:
-    "Whether V (..., K, N, p) is trained on a CPU with so few tokens that keeping scores pays."
+    "Whether storing the scores pays: training on a CPU with few tokens, V (..., K, N, p)."
     exact = v.dtype in (torch.float32, torch.float64)
     return v.requires_grad and v.device.type == "cpu" and exact and v.shape[-2] <= 128
 
@@ -50,10 +50,10 @@ def _few_tokens(v: Tensor) -> bool:
 def ssa(
     z: Tensor,  # tokens (..., N, d)
     u: Tensor,  # subspaces (K, d, p)
-    dropout: float = 0.0,  # share of the softmax weights that is dropped, in training or not
-    queries: int | None = None,  # only the first tokens ask; all by default
-) -> Tensor:  # heads side by side (..., N or queries, K p)
-    "Subspace self-attention of every head: softmax(V V^T / sqrt(p)) V (eq. 4)."
+    dropout: float = 0.0,  # rate on the softmax weights, also outside training
+    queries: int | None = None,  # number of query tokens, from the first; None: all
+) -> Tensor:  # concatenated heads (..., N or queries, K p)
+    "Subspace self-attention of all heads: softmax(V V^T / sqrt(p)) V (eq. 4)."
     v = project(z, u)  # (..., K, N, p)
     if queries is None and not dropout and _few_tokens(v):
         h = _FewTokens.apply(v.flatten(0, -3).contiguous())[0].view(v.shape)
@@ -63,23 +63,23 @@ def ssa(
 
 # %% ../../nbs/models/compress.ipynb #4da9f393
 class Sublayer(nn.Module):
-    "What a row of `COMPRESS` or of `sparsify.SPARSIFY` builds."
+    "Base of all sublayers: the rows of `COMPRESS` and of `sparsify.SPARSIFY`."
 
-    dim: int  # d; the layer that holds the half sets it
+    dim: int  # d; set by the layer
 
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
-        "Its subspaces; None: there are none, and SRR is not defined."
+        "The subspaces; None if there are none, so that SRR is undefined."
         return None
 
     def flops(
         self,
-        n: int,  # N, tokens of a sample
+        n: int,  # N, tokens per sample
         batch: int = 1,  # samples
-        tokens: int | None = None,  # tokens of the output; None: all
-    ) -> int:  # of the whole batch
-        "Floating-point operations of the products in a forward pass, counted unless defined."
-        copy = deepcopy(self).to("meta").requires_grad_(False).eval()  # shapes without values
+        tokens: int | None = None,  # number of output tokens; None: all
+    ) -> int:  # for the whole batch
+        "FLOP of the matrix products in a forward pass; by default we count them."
+        copy = deepcopy(self).to("meta").requires_grad_(False).eval()  # shapes only
         z = torch.empty(batch, n, self.dim, device="meta")
         try:
             with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
@@ -93,12 +93,12 @@ class Sublayer(nn.Module):
 
     def paths(
         self,
-        v: Tensor,  # (d_in,) float64: paths that arrive at each feature of a token
+        v: Tensor,  # path weights at each input feature (d_in,) float64
     ) -> Tensor:  # (d_out,)
-        """Where paths lead when all weights are squared (the path norm).
+        """Propagate path weights through squared weights (for the path norm).
 
-        Unless it is defined, it is the output for one token with squared weights, if that is
-        additive; a `UserError` if it is not.
+        By default we take the output for one token with squared weights, and raise a `UserError` if
+        this is not additive.
         """
         squared = deepcopy(self).double().requires_grad_(False).eval()
         for p in squared.parameters():
@@ -118,104 +118,104 @@ class Sublayer(nn.Module):
 
     def attention(
         self,
-        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+        z: Tensor,  # normalised tokens (..., N, d)
     ) -> Tensor:  # (..., K, N, N), rows sum to one
-        "With what weight each token (row) reads each token; a `UserError` if there are none."
+        "Attention weights of each token (row); raise a `UserError` if there are none."
         raise UserError(
             f"{type(self).__name__} has no attention maps; "
-            "draw its keys, by draw_mask_cut or draw_token_colours"
+            "draw its keys with draw_mask_cut or draw_token_colours"
         )
 
     def keys(
         self,
-        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+        z: Tensor,  # normalised tokens (..., N, d)
     ) -> Tensor:  # (..., K, N, p)
-        "The features by which attention compares tokens; a `UserError` if there are none."
-        raise UserError(f"{type(self).__name__} has no keys; choose a half that has them")
+        "Features that attention compares; raise a `UserError` if there are none."
+        raise UserError(f"{type(self).__name__} has no keys; choose a sublayer with keys")
 
 # %% ../../nbs/models/compress.ipynb #72136843
 class SubspaceAttention(Sublayer):
-    "Subspace self-attention with its subspaces U; nothing keeps them orthonormal."
+    "Subspace self-attention with learned subspaces U, not constrained to be orthonormal."
 
     def __init__(
         self,
         dim: int,  # d
         heads: int,  # K, which divides d
-        dropout: float = 0.0,  # of the softmax weights, in training
+        dropout: float = 0.0,  # on the softmax weights, in training
         head_dim: int | None = None,  # p; None: d / K
-        **_,  # sizes that this half does not need
+        **_,  # ignored
     ):
         super().__init__()
         self.heads, self.dropout = heads, dropout
         inner = heads * (head_dim or dim // heads)
-        self.U = nn.Linear(dim, inner, bias=False).weight  # (K p, d): U_k^T below one another
+        self.U = nn.Linear(dim, inner, bias=False).weight  # (K p, d): stacked U_k^T
 
     @property
     def u(self) -> Tensor:  # (K, d, p), a view of U
-        "The subspaces of this half."
+        "The subspaces of this sublayer."
         return self.U.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
     def forward(
         self,
         z: Tensor,  # tokens (..., N, d)
-        tokens: int | None = None,  # only the first tokens of the output; all by default
-    ) -> tuple[Tensor, Tensor]:  # heads side by side (..., N or tokens, K p), and U (K, d, p)
-        "The heads of the tokens, and the subspaces in which they are."
+        tokens: int | None = None,  # number of output tokens, from the first; None: all
+    ) -> tuple[Tensor, Tensor]:  # concatenated heads (..., N or tokens, K p), U (K, d, p)
+        "Compute the heads; also return their subspaces."
         u = self.u
         return ssa(z, u, self.dropout if self.training else 0.0, tokens), u
 
     def flops(
         self,
-        n: int,  # N, tokens of a sample
+        n: int,  # N, tokens per sample
         batch: int = 1,  # samples
-        tokens: int | None = None,  # tokens of the output; None: all
-    ) -> int:  # of the whole batch
-        "2 N d^2 for V, 4 N^2 d for the scores and their means."
+        tokens: int | None = None,  # number of output tokens; None: all
+    ) -> int:  # for the whole batch
+        "FLOP: 2 N d^2 for V, 4 N^2 d for the scores and their means."
         return batch * (2 * n * self.U.numel() + 4 * n * (tokens or n) * len(self.U))
 
     def paths(
         self,
         v: Tensor,  # (d,) float64
     ) -> Tensor:  # (K p,)
-        "A softmax row sums to one, so the paths through the half are those through U."
+        "Path weights through U, since softmax rows sum to one."
         return v @ self.U.double().mT.square()
 
     def attention(
         self,
-        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+        z: Tensor,  # normalised tokens (..., N, d)
     ) -> Tensor:  # (..., K, N, N), rows sum to one
-        "softmax(V V^T / sqrt(p)) of each head, without dropout."
+        "softmax(V V^T / sqrt(p)) per head, without dropout."
         v = self.keys(z)
         return torch.softmax(v @ v.mT * v.shape[-1] ** -0.5, -1)
 
     def keys(
         self,
-        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+        z: Tensor,  # normalised tokens (..., N, d)
     ) -> Tensor:  # (..., K, N, p)
-        "V_k = Z U_k of each head."
+        "V_k = Z U_k per head."
         return project(z, self.u)
 
 # %% ../../nbs/models/compress.ipynb #5a0c0003
 class SoftmaxAttention(Sublayer):
-    "Softmax attention with its own queries, keys and values; it has no subspaces."
+    "Softmax attention with separate queries, keys and values; it has no subspaces."
 
     def __init__(
         self,
         dim: int,  # d
         heads: int,  # K, which divides d
-        dropout: float = 0.0,  # of the softmax weights, in training
-        **_,  # sizes that this half does not need
+        dropout: float = 0.0,  # on the softmax weights, in training
+        **_,  # ignored
     ):
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.qkv = nn.Linear(dim, 3 * dim)  # queries, keys and values below one another
+        self.qkv = nn.Linear(dim, 3 * dim)  # stacked queries, keys and values
 
     def forward(
         self,
         z: Tensor,  # tokens (..., N, d)
-        tokens: int | None = None,  # only the first tokens of the output; all by default
-    ) -> tuple[Tensor, None]:  # heads side by side (..., N or tokens, K p), and no subspaces
-        "The heads of the tokens."
+        tokens: int | None = None,  # number of output tokens, from the first; None: all
+    ) -> tuple[Tensor, None]:  # concatenated heads (..., N or tokens, K p), no subspaces
+        "Compute the heads."
         q, k, v = _projected(self.qkv, z, self.heads, tokens)
         dropped = self.dropout if self.training else 0.0
         h = F.scaled_dot_product_attention(q, k, v, dropout_p=dropped)
@@ -223,11 +223,11 @@ class SoftmaxAttention(Sublayer):
 
     def flops(
         self,
-        n: int,  # N, tokens of a sample
+        n: int,  # N, tokens per sample
         batch: int = 1,  # samples
-        tokens: int | None = None,  # tokens of the output; None: all
-    ) -> int:  # of the whole batch
-        "2 d^2 a query, 4 N d^2 for keys and values, 4 N d a query for the scores and their means."
+        tokens: int | None = None,  # number of output tokens; None: all
+    ) -> int:  # for the whole batch
+        "FLOP: 2 d^2 + 4 N d per query (projection; scores, means), 4 N d^2 for keys and values."
         d, asked = self.qkv.in_features, tokens or n
         return batch * (2 * asked * d**2 + 4 * n * d**2 + 4 * n * asked * d)
 
@@ -235,22 +235,22 @@ class SoftmaxAttention(Sublayer):
         self,
         v: Tensor,  # (d,) float64
     ) -> Tensor:  # (K p,)
-        "A softmax row sums to one, so the paths through the half are those of the values."
+        "Path weights through the values, since softmax rows sum to one."
         return v @ self.qkv.weight[2 * len(v) :].double().mT.square()
 
     def attention(
         self,
-        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+        z: Tensor,  # normalised tokens (..., N, d)
     ) -> Tensor:  # (..., K, N, N), rows sum to one
-        "softmax(Q K^T / sqrt(p)) of each head, without dropout."
+        "softmax(Q K^T / sqrt(p)) per head, without dropout."
         q, k, _ = (_heads(t, self.heads) for t in self.qkv(z).chunk(3, -1))
         return torch.softmax(q @ k.mT * k.shape[-1] ** -0.5, -1)
 
     def keys(
         self,
-        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+        z: Tensor,  # normalised tokens (..., N, d)
     ) -> Tensor:  # (..., K, N, p)
-        "The keys of each head."
+        "The keys per head."
         return _heads(self.qkv(z).chunk(3, -1)[1], self.heads)
 
 
@@ -268,20 +268,20 @@ def _projected(qkv: nn.Linear, z: Tensor, heads: int, tokens: int | None) -> tup
 
 # %% ../../nbs/models/compress.ipynb #5a0c000a
 def memberships(
-    w: Tensor,  # coordinates (..., K, N, p) of the tokens in each subspace
+    w: Tensor,  # coordinates of the tokens in each subspace (..., K, N, p)
     temp: Tensor,  # tau (K, 1)
-) -> Tensor:  # Pi (..., K, N), which sums to 1 over the subspaces
-    "The share of each token in each subspace: softmax over subspaces of its relative energy."
+) -> Tensor:  # Pi (..., K, N), sums to 1 over subspaces
+    "Share of each token in each subspace: softmax over subspaces of the relative energy."
     energy = F.normalize(w, dim=-2).square().sum(-1)  # (..., K, N)
     return torch.softmax(temp * energy, -2)
 
 # %% ../../nbs/models/compress.ipynb #5a0c000b
 def tssa(
-    w: Tensor,  # coordinates (..., K, N, p) of the tokens in each subspace
+    w: Tensor,  # coordinates of the tokens in each subspace (..., K, N, p)
     temp: Tensor,  # tau (K, 1)
-    queries: int | None = None,  # for the first tokens only; all by default
+    queries: int | None = None,  # number of output tokens, from the first; None: all
 ) -> Tensor:  # heads (..., K, N or queries, p)
-    "Token-statistics self-attention: -Pi w / (1 + m), m the second moments by Pi; linear in N."
+    "Token-statistics self-attention -Pi w / (1 + m), with second moments m by Pi; linear in N."
     pi = memberships(w, temp)
     share = pi / (pi.sum(-1, keepdim=True) + 1e-8)
     moments = share.unsqueeze(-2) @ w.square()  # m (..., K, 1, p)
@@ -289,11 +289,11 @@ def tssa(
 
 # %% ../../nbs/models/compress.ipynb #5a0c000f
 def causal_tssa(
-    w: Tensor,  # coordinates (..., K, N, p) of the tokens in each subspace
+    w: Tensor,  # coordinates of the tokens in each subspace (..., K, N, p)
     temp: Tensor,  # tau (K, 1)
-    bias: Tensor | float = 0.0,  # added to each coordinate's relative energy, (K, N)
+    bias: Tensor | float = 0.0,  # added to the relative energy of each coordinate (K, N)
 ) -> Tensor:  # heads (..., K, N, p)
-    "TSSA in which each token depends on itself and on earlier tokens alone."
+    "Causal TSSA: each token depends only on itself and on earlier tokens."
     square = w.square()
     shift = bias[..., None] if isinstance(bias, Tensor) else bias
     energy = (square / square.cumsum(-2).clamp_min(1e-12) + shift).sum(-1)  # (..., K, N)
@@ -303,43 +303,43 @@ def causal_tssa(
 
 # %% ../../nbs/models/compress.ipynb #5a0c0012
 class TokenStatistics(Sublayer):
-    "Token-statistics self-attention (ToST): its cost is linear in the number of tokens."
+    "Token-statistics self-attention (ToST), with cost linear in the number of tokens."
 
     def __init__(
         self,
         dim: int,  # d
         heads: int,  # K, which divides d
-        dropout: float = 0.0,  # of 1 / (1 + m), in training
-        **_,  # sizes that this half does not need
+        dropout: float = 0.0,  # on 1 / (1 + m), in training
+        **_,  # ignored
     ):
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.project = nn.Linear(dim, dim)  # U_k^T below one another, and a bias
+        self.project = nn.Linear(dim, dim)  # stacked U_k^T, with a bias
         self.temp = nn.Parameter(torch.ones(heads, 1))  # tau
 
     @property
     def u(self) -> Tensor:  # (K, d, p), a view of the matrix
-        "The subspaces of this half."
+        "The subspaces of this sublayer."
         return self.project.weight.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
     def forward(
         self,
         z: Tensor,  # tokens (..., N, d)
-        tokens: int | None = None,  # only the first tokens of the output; all by default
-    ) -> tuple[Tensor, Tensor]:  # heads side by side (..., N or tokens, K p), and U (K, d, p)
-        "The heads of the tokens, and the subspaces in which they are."
+        tokens: int | None = None,  # number of output tokens, from the first; None: all
+    ) -> tuple[Tensor, Tensor]:  # concatenated heads (..., N or tokens, K p), U (K, d, p)
+        "Compute the heads; also return their subspaces."
         h = tssa(_heads(self.project(z), self.heads), self.temp, tokens)
-        if self.dropout and self.training:  # one factor for all tokens, as m is
+        if self.dropout and self.training:  # one factor for all tokens, like m
             h = h * F.dropout(torch.ones_like(h[..., :1, :]), self.dropout)
         return h.transpose(-3, -2).flatten(-2), self.u
 
     def flops(
         self,
-        n: int,  # N, tokens of a sample
+        n: int,  # N, tokens per sample
         batch: int = 1,  # samples
-        tokens: int | None = None,  # tokens of the output; None: all
-    ) -> int:  # of the whole batch
-        "2 N d^2 for the coordinates, 2 N d for their second moments."
+        tokens: int | None = None,  # number of output tokens; None: all
+    ) -> int:  # for the whole batch
+        "FLOP: 2 N d^2 for the coordinates, 2 N d for their second moments."
         d = self.project.in_features
         return batch * (2 * n * d**2 + 2 * n * d)
 
@@ -347,18 +347,18 @@ class TokenStatistics(Sublayer):
         self,
         v: Tensor,  # (d,) float64
     ) -> Tensor:  # (K p,)
-        "A head is at most as long as its coordinates, so the paths are those of the matrix."
+        "Path weights through the matrix, since a head is at most as long as its coordinates."
         return v @ self.project.weight.double().mT.square()
 
     def keys(
         self,
-        z: Tensor,  # normalised tokens (..., N, d), as the half reads them
+        z: Tensor,  # normalised tokens (..., N, d)
     ) -> Tensor:  # (..., K, N, p)
-        "The coordinates w of the tokens; the half compares no two tokens, so it has no maps."
+        "Coordinates w of the tokens; TSSA compares no pairs of tokens, so it has no maps."
         return _heads(self.project(z), self.heads)
 
 # %% ../../nbs/models/compress.ipynb #57c8f698
-# name -> what builds the half from sizes; a new way of mixing tokens is a new row
+# name -> builder from sizes; add a row for a new way of mixing tokens
 COMPRESS: dict[str, Callable[..., Sublayer]] = {
     "mssa": SubspaceAttention,
     "attention": SoftmaxAttention,
@@ -368,18 +368,17 @@ COMPRESS: dict[str, Callable[..., Sublayer]] = {
 # %% ../../nbs/models/compress.ipynb #ee986e11
 @dataclass(frozen=True)
 class OutputMap:
-    """How heads become tokens: a row of `OUTPUT_MAPS`, linear in the heads up to a bias.
+    """Map from heads to tokens, linear up to a bias: a row of `OUTPUT_MAPS`.
 
     Parameters
     ----------
     apply : callable
         (H (..., N, K p), U (d, K p) or None, weight, bias) -> tokens (..., N, d).
     tensors : callable, optional
-        Of the width d: the map's `weight` and `bias`, or one of them, as `nn.Parameter` (trained)
-        or `Tensor` (fixed, kept in checkpoints). A map of heads that are not as wide as the tokens
-        takes their width K p as well. Without it, the map has no tensors.
+        (d) -> `weight` and/or `bias`, as `nn.Parameter` (trained) or `Tensor` (fixed, saved in
+        checkpoints). If heads and tokens may differ in width, (d, K p). By default no tensors.
     products : int, default 1
-        Matrix products with a (K p, d) matrix for each token, to count FLOP.
+        Products with a (K p, d) matrix per token, to count FLOP.
 
     Examples
     --------
@@ -405,16 +404,16 @@ def _linear(dim: int, inner: int | None = None) -> dict[str, Tensor]:
 
 
 def _fixed(dim: int) -> dict[str, Tensor]:
-    "A matrix drawn as the weight of `nn.Linear`, kept in checkpoints and never trained."
+    "W as in `nn.Linear`, saved in checkpoints but never trained."
     return dict(weight=nn.Linear(dim, dim, bias=False).weight.detach().clone())
 
 
 def _ones(dim: int) -> dict[str, Tensor]:
-    "A factor for each channel of the heads, trained from 1 on."
+    "A trained factor per channel of the heads, initially 1."
     return dict(weight=nn.Parameter(torch.ones(dim)))
 
 # %% ../../nbs/models/compress.ipynb #a1f30946
-# name -> map; a new one is a new row
+# name -> map; add a row for a new one
 OUTPUT_MAPS: dict[str, OutputMap] = {
     "subspace": OutputMap(lambda h, u, weight, bias: h @ u.mT),
     "transpose": OutputMap(lambda h, u, weight, bias: h @ u),
@@ -431,16 +430,16 @@ def _wide(t: Tensor | None) -> Tensor | None:
 
 
 class Output(nn.Module):
-    "The output map of a layer, with its tensors; a `UserError` if there is no such map."
+    "Output map of a layer, with its tensors."
 
     weight: Tensor | None  # an nn.Parameter (trained), a buffer (fixed), or none
-    bias: Tensor | None  # likewise
+    bias: Tensor | None  # as for `weight`
 
     def __init__(
         self,
         name: str,  # a row of `OUTPUT_MAPS`
         dim: int,  # d
-        inner: int | None = None,  # K p, where it is not d; only some maps can have it
+        inner: int | None = None,  # K p if it differs from d, for maps that allow it
     ):
         super().__init__()
         self.map = OUTPUT_MAPS[check_choice("output map", name, OUTPUT_MAPS)]
@@ -458,16 +457,16 @@ class Output(nn.Module):
     def forward(
         self,
         h: Tensor,  # heads (..., N, K p)
-        u: Tensor | None,  # subspaces (K, d, p), for the maps that use them
+        u: Tensor | None,  # subspaces (K, d, p), if the map uses them
     ) -> Tensor:  # tokens (..., N, d)
-        "The tokens that the heads become."
+        "Map heads to tokens."
         return self.map.apply(h, None if u is None else pack(u), self.weight, self.bias)
 
     def matrix(
         self,
-        u: Tensor | None,  # subspaces (K, d, p), for the maps that use them
+        u: Tensor | None,  # subspaces (K, d, p), if the map uses them
     ) -> Tensor:  # (K p, d) float64, applied from the right
-        "What the map makes of the identity, with a bias of zero."
+        "The matrix of the map, without bias."
         side, weight = _wide(None if u is None else pack(u)), _wide(self.weight)
         no_bias = None if self.bias is None else torch.zeros_like(self.bias).double()
         device = next((t.device for t in (side, weight) if t is not None), None)
@@ -478,15 +477,15 @@ class Output(nn.Module):
         self,
         n: int,  # tokens
     ) -> int:
-        "2 d K p for each token and product."
+        "FLOP: 2 d K p per token and product."
         return 2 * n * self.dim * self.inner * self.map.products
 
     def paths(
         self,
         v: Tensor,  # (K p,) float64
-        u: Tensor | None,  # subspaces (K, d, p), for the maps that use them
+        u: Tensor | None,  # subspaces (K, d, p), if the map uses them
     ) -> Tensor:  # (d,)
-        "Where paths lead through the squared matrix of the map."
+        "Propagate path weights through the squared matrix."
         return v @ self.matrix(u).to(v.device).square()
 
 # %% ../../nbs/models/compress.ipynb #64b9d6a6
@@ -494,10 +493,10 @@ def mssa(
     z: Tensor,  # tokens (..., N, d)
     u: Tensor,  # subspaces (K, d, p)
     output: str = "subspace",  # a row of `OUTPUT_MAPS`
-    weight: Tensor | None = None,  # (d, K p), of the maps `learned` and `fixed`
-    bias: Tensor | None = None,  # (d,), of the map `learned`; None: none
-    dropout: float = 0.0,  # share of the softmax weights that is dropped, in training or not
-    queries: int | None = None,  # for the first tokens only; all by default
+    weight: Tensor | None = None,  # (d, K p), for maps with a matrix
+    bias: Tensor | None = None,  # (d,), for the map `learned`
+    dropout: float = 0.0,  # rate on the softmax weights, also outside training
+    queries: int | None = None,  # number of output tokens, from the first; None: all
 ) -> Tensor:  # (..., N or queries, d)
     "Subspace self-attention and an output map (eq. 4), without sign and skip connection."
     row = OUTPUT_MAPS[check_choice("output map", output, OUTPUT_MAPS)]

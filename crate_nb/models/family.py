@@ -24,10 +24,10 @@ from .layer import Layer, VARIANTS, layer_flops, layer_paths
 
 # %% ../../nbs/models/family.ipynb #573c4df4
 def check_sizes(
-    image_size: int,  # side of an image in pixels
-    patch_size: int,  # side of a patch in pixels
+    image_size: int,  # side of an image (pixels)
+    patch_size: int,  # side of a patch (pixels)
     dim: int,  # d
-    heads: int,  # K; 1: the heads have a width of their own
+    heads: int,  # K; 1 if heads have another width than d / K
 ):
     "Raise a `UserError` unless patches tile the image and heads divide the width."
     if image_size % patch_size:
@@ -37,67 +37,67 @@ def check_sizes(
         )
     if dim % heads:
         raise UserError(
-            f"{heads} heads do not divide a width of {dim}; "
-            "choose heads so that dim / heads is whole"
+            f"{heads} heads do not divide a width of {dim}; choose heads that divide dim"
         )
 
 # %% ../../nbs/models/family.ipynb #c889dcfa
 @dataclass(frozen=True)
 class Architecture:
-    """All that decides a model's tensors.
+    """Variant and sizes that determine a model's tensors.
 
     Parameters
     ----------
     variant : str, default "crate"
-        A row of `VARIANTS`.
+        Row of `VARIANTS`.
     image_size : int, default 224
-        Side of the images in pixels; their height, where `image_width` is another.
+        Side of the images (pixels), or their height if `image_width` differs.
     patch_size : int, default 16
-        Side of a patch in pixels, which divides `image_size`.
+        Side of a patch (pixels), which divides `image_size`.
     channels : int, default 3
-        C, of the images.
+        Image channels C.
     num_classes : int, default 10
         Number of logits.
     dim : int, default 384
-        Width of a token, d.
+        Token width d.
     depth : int, default 12
-        Layers, L.
+        Number of layers L.
     heads : int, default 6
-        Subspaces of a layer, K, which divides d.
+        Subspaces per layer K, which divides d.
     eta : float, default 0.1
         ISTA's step size.
     lam : float, default 0.1
-        ISTA's l1 weight; that of the variant, where it has its own.
+        ISTA's l1 weight, unless the variant fixes it.
     dropout : float, default 0.0
-        After positions, softmax and output map.
+        Dropout after positions, softmax and output map.
     head_eps : float, optional
-        Of the head's LayerNorm; None: that of all others.
+        The eps of the head's LayerNorm; None: as in the layers.
     norm_twice : bool, default False
         Whether a classifier's head applies its LayerNorm twice.
     image_width : int, optional
-        Of the images in pixels, which a classifier may have; None: as `image_size`.
+        Image width of a classifier (pixels); None: `image_size`.
     head_dim : int, optional
-        Width of a head, p, of subspace attention with a learned map; None: d / K.
+        Head width p, for subspace attention with a learned or linear map; None: d / K.
     pool : {"class", "mean", "all"}, optional
-        What a classifier's head reads: the class token, the mean of the patches, the mean of all
-        tokens. None: that of the variant.
+        Input of a classifier's head: class token, mean of the patches, or mean of all tokens.
+        None: as in the variant.
     norm_eps : float, optional
-        Of the LayerNorms of the layers; None: that of the variant.
+        The eps of the layers' LayerNorms; None: as in the variant.
     tokens_norm : bool, default True
-        Whether ToST's class attention normalises all tokens, or the class token alone.
+        Whether ToST's class attention normalises all tokens or only the class token.
     decoder_depth : int, optional
-        Layers of an autoencoder's decoder; None: as many as `depth`.
+        Layers of an autoencoder's decoder; None: `depth`.
     decoder_heads : int, optional
-        Heads of an autoencoder's decoder; None: as many as `heads`.
+        Heads of an autoencoder's decoder; None: `heads`.
 
     Raises
     ------
     UserError
-        If a value is not allowed, patches do not tile the image, or heads do not divide `dim`.
+        If a value is invalid, patches do not tile the image, or heads do not divide `dim`.
 
     Notes
     -----
-    The last seven are for models of other code. What says no more than None does becomes None.
+    The last seven fields are for models of other code. We store None for a value that equals the
+    variant's default.
 
     Examples
     --------
@@ -142,31 +142,31 @@ class Architecture:
         _check_used(self)
 
     def _own_lam(self) -> float:
-        "ISTA's l1 weight: that of the variant, where it has its own."
+        "ISTA's l1 weight; a variant may fix it."
         own = VARIANTS[self.variant].lam
         if own is not None and self.lam not in (own, Architecture.lam):
-            raise UserError(f"{self.variant} has a lam of its own, {own:g}; leave lam out")
+            raise UserError(f"{self.variant} fixes lam at {own:g}; leave lam out")
         return self.lam if own is None else own
 
     @property
-    def patches(self) -> int:  # of an image
-        "The number of patches; a class token comes on top."
+    def patches(self) -> int:  # per image
+        "Number of patches, without the class token."
         rows, columns = self.grid
         return rows * columns
 
     @property
-    def grid(self) -> tuple[int, int]:  # of an image
+    def grid(self) -> tuple[int, int]:  # per image
         "Rows and columns of patches."
         width = self.image_width or self.image_size
         return self.image_size // self.patch_size, width // self.patch_size
 
     @property
     def patch_dim(self) -> int:  # C patch_size^2
-        "The number of values in a patch."
+        "Number of values in a patch."
         return self.channels * self.patch_size**2
 
     def layer(self) -> Layer:  # with fresh weights
-        "One layer of the model."
+        "Build one layer of the model."
         sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
         if self.head_dim:
             sizes["head_dim"] = self.head_dim
@@ -175,14 +175,14 @@ class Architecture:
 
 
 def _usual_values(a: Architecture) -> list[str]:
-    "The fields that say no more than None does."
+    "The fields whose value equals the variant's default."
     row = VARIANTS[a.variant]
     usual = dict(image_width=a.image_size, pool=row.pool, norm_eps=row.norm_eps)
     usual |= dict(decoder_depth=a.depth, decoder_heads=a.heads, head_dim=a.dim / a.heads)
     return [name for name, value in usual.items() if getattr(a, name) == value]
 
 
-_USED_BY = {  # a field -> the rows of `MODELS` that use it
+_USED_BY = {  # field -> rows of `MODELS` that use it
     **dict.fromkeys(("image_width", "head_dim", "pool"), ("classifier",)),
     **dict.fromkeys(("decoder_depth", "decoder_heads"), ("autoencoder",)),
     "norm_eps": ("classifier", "autoencoder"),
@@ -191,7 +191,7 @@ _USED_BY = {  # a field -> the rows of `MODELS` that use it
 
 
 def _check_used(a: Architecture):
-    "Refuse what the model of a variant would not use."
+    "Reject options that the variant's model does not use."
     row = VARIANTS[a.variant]
     for name, models in _USED_BY.items():
         if getattr(a, name) != getattr(Architecture, name) and row.model not in models:
@@ -206,12 +206,12 @@ def _check_used(a: Architecture):
 
 
 def _check_number(name: str, kind: object, value: Any):
-    "Refuse a field of an architecture that is not of its kind."
+    "Reject a field of the wrong type."
     if value is None and type(None) in get_args(kind):
         return
     kind = next((k for k in get_args(kind) if k is not type(None)), kind)
     if kind is int and not (isinstance(value, Integral) and int(value) >= 1):
-        raise UserError(f"{name} is {value!r}; it must be a whole number from 1 on")
+        raise UserError(f"{name} is {value!r}; it must be an integer of at least 1")
     if kind is float and not isinstance(value, Real):
         raise UserError(f"{name} is {value!r}; it must be a number")
     if kind is bool and not isinstance(value, bool):
@@ -219,20 +219,20 @@ def _check_number(name: str, kind: object, value: Any):
 
 # %% ../../nbs/models/family.ipynb #6b0d0020
 def check_model(
-    architecture: Architecture,  # what a model is to be built from
-    kind: str,  # the row of `MODELS` that builds it
+    architecture: Architecture,  # of the model to build
+    kind: str,  # row of `MODELS`
 ):
-    "Raise a `UserError` unless the variant is of that kind."
+    "Raise a `UserError` unless the variant has this kind of model."
     own = VARIANTS[architecture.variant].model
     if own != kind:
         raise UserError(
-            f"variant {architecture.variant!r} is a {own!r}, not a {kind!r}; build it by make_model"
+            f"variant {architecture.variant!r} is a {own!r}, not a {kind!r}; use make_model"
         )
 
 # %% ../../nbs/models/family.ipynb #6b0d0921
 def check_images(
-    x: Tensor,  # what a model is to read
-    architecture: Architecture,  # that of the model
+    x: Tensor,  # input of a model
+    architecture: Architecture,  # of the model
 ):
     "Raise a `UserError` unless images are standardised, (B, C, H, W), and of the model's size."
     a = architecture
@@ -245,20 +245,20 @@ def check_images(
 # %% ../../nbs/models/family.ipynb #62d4b51a
 def patchify(
     x: Tensor,  # images (B, C, H, W)
-    size: int,  # side of a patch in pixels, which divides H and W
-) -> Tensor:  # patches (B, H W / size^2, size^2 C), each flattened as (row, column, channel)
+    size: int,  # side of a patch (pixels), which divides H and W
+) -> Tensor:  # patches (B, H W / size^2, size^2 C), flattened as (row, column, channel)
     "Cut images into square patches, row by row."
     x = x.unflatten(3, (-1, size)).unflatten(2, (-1, size))  # (B, C, h, size, w, size)
     return x.permute(0, 2, 4, 3, 5, 1).flatten(3).flatten(1, 2)
 
 # %% ../../nbs/models/family.ipynb #8d85ed45
 class LayerTokens(list):
-    "[Z^0, Z^1, ..., Z^L], each (B, N, d); `half[l]` is Z^{l+1/2}, between the halves of layer l+1."
+    "[Z^0, ..., Z^L], each (B, N, d); `half[l]` is Z^{l+1/2}, between the sublayers of layer l+1."
 
     def __init__(
         self,
-        z: Tensor,  # Z^0, what the first layer reads
-        layers: Iterable[Layer],  # in their order
+        z: Tensor,  # Z^0
+        layers: Iterable[Layer],  # in order
     ):
         super().__init__([z])
         self.half: list[Tensor] = []
@@ -267,7 +267,7 @@ class LayerTokens(list):
             self.append(layer.finish(self.half[-1]))
 
 # %% ../../nbs/models/family.ipynb #6b0d0004
-# name -> (values of a patch, d) -> three modules, of which the second is the linear map
+# name -> (values of a patch, d) -> three modules; the second is the linear map
 EMBEDDINGS: dict[str, Callable[[int, int], nn.Sequential]] = {
     "normed": lambda n, d: nn.Sequential(nn.LayerNorm(n), nn.Linear(n, d), nn.LayerNorm(d)),
     "linear": lambda n, d: nn.Sequential(nn.Identity(), nn.Linear(n, d), nn.Identity()),
@@ -278,12 +278,12 @@ def prepend(
     token: Tensor,  # (1, 1, d), such as a class token
     z: Tensor,  # (B, N, d)
 ) -> Tensor:  # (B, N + 1, d)
-    "Put the same token in front of the tokens of each sample."
+    "Prepend one token to the tokens of each sample."
     return torch.cat([token.expand(len(z), -1, -1), z], 1)
 
 # %% ../../nbs/models/family.ipynb #2f6b902b
 class Tokeniser(nn.Module):
-    "Images -> Z^0: embedded patches behind a class token, with learned positions."
+    "Images -> Z^0: class token and embedded patches, with learned positions."
 
     def __init__(
         self,
@@ -302,7 +302,7 @@ class Tokeniser(nn.Module):
         self,
         x: Tensor,  # images (B, C, H, W)
     ) -> Tensor:  # Z^0 (B, N, d), the class token first
-        "What the first layer reads; a `UserError` if the images are of another shape."
+        "Compute the tokens; raise a `UserError` for images of another shape."
         check_images(x, self.architecture)
         z = self.embed(patchify(x, self.architecture.patch_size))
         return self.dropout(prepend(self.cls_token, z) + self.positions)
@@ -310,20 +310,20 @@ class Tokeniser(nn.Module):
     def flops(
         self,
         batch: int = 1,  # images
-    ) -> int:  # of the whole batch
-        "2 C patch_size^2 d for each patch."
+    ) -> int:  # for the whole batch
+        "FLOP: 2 C patch_size^2 d per patch."
         return 2 * batch * self.architecture.patches * self.embed.get_parameter("1.weight").numel()
 
     def paths(self) -> Tensor:  # (d,) float64
-        "The squared-weight paths from all values of a patch to each feature of a token."
+        "Path weights from all values of a patch to each feature of a token."
         return self.embed.get_parameter("1.weight").double().square().sum(1)
 
 # %% ../../nbs/models/family.ipynb #6b0d0030
 def init_linear(
     part: nn.Module,  # changed in place
-    draw: Callable[[Tensor], object],  # changes a weight in place
+    draw: Callable[[Tensor], object],  # initialises a weight in place
 ):
-    "Draw the weights of all linear maps and output maps of a part; their biases are 0."
+    "Initialise all linear and output maps of a part; set biases to 0."
     for module in part.modules():
         if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
             draw(module.weight)
@@ -332,26 +332,26 @@ def init_linear(
 
 # %% ../../nbs/models/family.ipynb #6b0d0006
 def init_truncated(
-    model: "Classifier",  # just built; changed in place
+    model: "Classifier",  # newly built; changed in place
 ):
-    "Weights of linear maps, in the layers and in the head, from N(0, 0.02), cut; biases 0."
+    "Draw linear weights of layers and head from truncated N(0, 0.02); set biases to 0."
     for part in (*model.layers, model.head):
         init_linear(part, partial(nn.init.trunc_normal_, std=0.02))
 
 # %% ../../nbs/models/family.ipynb #6b0d0007
 def init_vit(
-    model: "Classifier",  # just built; changed in place
+    model: "Classifier",  # newly built; changed in place
 ):
-    "As in timm's ViT."
+    "Initialise as in timm's ViT."
     init_truncated(model)
     nn.init.normal_(model.tokeniser.cls_token, std=1e-6)
     nn.init.trunc_normal_(model.tokeniser.positions, std=0.02)
 
 # %% ../../nbs/models/family.ipynb #6b0d0008
 def init_alpha(
-    model: "Classifier",  # just built; changed in place
+    model: "Classifier",  # newly built; changed in place
 ):
-    "As in CRATE-alpha's training code; its dictionaries are built as they are there."
+    "Initialise as in CRATE-alpha's training code, which the dictionaries already match."
     init_linear(model.tokeniser.embed, nn.init.kaiming_uniform_)
     nn.init.normal_(model.tokeniser.cls_token, std=1e-6)
     nn.init.normal_(model.tokeniser.positions, std=0.02)
@@ -362,7 +362,7 @@ def init_alpha(
             nn.init.normal_(layer.u, std=0.02)  # a view of the subspaces
 
 # %% ../../nbs/models/family.ipynb #6b0d0009
-# name -> what changes the weights of a model that was just built
+# name -> initialisation of a newly built model, in place
 INITS: dict[str, Callable[["Classifier"], None]] = {
     "pytorch": lambda model: None,
     "truncated": init_truncated,
@@ -372,46 +372,46 @@ INITS: dict[str, Callable[["Classifier"], None]] = {
 
 # %% ../../nbs/models/family.ipynb #5e1a7c02
 class LayeredModel(nn.Module):
-    "Tokens and layers: what files of weights and the probe know of a model of any kind."
+    "Base of all models: tokens and layers, for weight files and the probe."
 
     architecture: Architecture  # variant and sizes
-    layers: Sequence[Layer]  # in an nn.ModuleList, which does not tell what it holds
-    about: Any  # what an exported model says of itself; other models have no such attribute
-    card: Any  # the model card that was read or made with the weights, likewise
+    layers: Sequence[Layer]  # an nn.ModuleList, which is not typed by its elements
+    about: Any  # description of an exported model; may be absent
+    card: Any  # model card of the weights; may be absent
 
     def tokens(
         self,
         x: Tensor,  # images (B, C, H, W)
     ) -> Tensor:  # Z^0 (B, N, d)
-        "What the first layer reads; a `UserError` if the images are of another shape."
+        "Compute the tokens; raise a `UserError` for images of another shape."
         raise NotImplementedError(f"{type(self).__name__} has no tokens(x); define it")
 
     def layer_inputs(
         self,
         x: Tensor,  # images (B, C, H, W)
-        *more: Tensor | None,  # what else `tokens` takes, such as masks
+        *more: Tensor | None,  # other arguments of `tokens`, such as masks
     ) -> list[Tensor]:  # [Z^0, ..., Z^{L-1}], each (B, N, d)
-        "What each layer reads."
+        "Compute the input of each layer."
         zs = [self.tokens(x, *more)]
         for layer in self.layers[:-1]:
             zs.append(layer(zs[-1]))
         return zs
 
     @property
-    def config(self) -> dict:  # `make_model(Architecture(**model.config))` is of the same kind
-        "The fields of the architecture."
+    def config(self) -> dict:  # for `make_model(Architecture(**model.config))`
+        "Fields of the architecture."
         return asdict(self.architecture)
 
     @classmethod
     def from_pretrained(cls, name: str | Path, **options: Any) -> Self:
-        """A saved model, of this class.
+        """Load a saved model of this class.
 
         Parameters
         ----------
         name : str or pathlib.Path
             A folder, its `model.safetensors`, or the id of a model on the Hugging Face hub.
         **options
-            For the hub: what `huggingface_hub.snapshot_download` takes, such as `revision`.
+            Options of `huggingface_hub.snapshot_download`, such as `revision`.
 
         Returns
         -------
@@ -421,23 +421,24 @@ class LayeredModel(nn.Module):
         Raises
         ------
         UserError
-            If the files are absent, damaged or of a model of another class.
+            If the files are absent, damaged or from another class of model.
         """
         return resolve("crate_nb.models.hub:load")(cls, name, **options)
 
     def save_pretrained(
         self, folder: str | Path, half: bool = False, card: str | None = None, force: bool = False
     ) -> Path:
-        """Write weights, configuration and model card as a folder of the Hugging Face hub.
+        """Save weights, configuration and model card as a folder for the Hugging Face hub.
 
         Parameters
         ----------
         folder : str or pathlib.Path
-            To be made; an empty one, or one with the same card and configuration, will do.
+            A new or empty folder, or one with the same card and configuration.
         half : bool, default False
-            Round to half precision: a file of half the size. The model itself stays.
+            Store in half precision; the model itself is unchanged.
         card : str, optional
-            Markdown; None: the card that came with the weights, or the architecture alone.
+            Markdown; None: the card loaded with the weights, else a description of the
+            architecture.
         force : bool, default False
             Replace another saved model in the folder.
 
@@ -449,7 +450,7 @@ class LayeredModel(nn.Module):
         Raises
         ------
         UserError
-            If the folder holds something else; nothing is written.
+            If the folder holds other files; we write nothing.
         """
         return resolve("crate_nb.models.hub:save")(self, folder, half, card, force)
 
@@ -461,52 +462,52 @@ class LayeredModel(nn.Module):
         Parameters
         ----------
         repo_id : str
-            Such as user/name; the repository is made if there is none.
+            Such as user/name; created if it does not exist.
         half : bool, default False
             As for `save_pretrained`.
         card : str, optional
             As for `save_pretrained`.
         **options
-            What `push_to_hub` of `huggingface_hub.PyTorchModelHubMixin` takes, such as `private`.
+            Options of `huggingface_hub.PyTorchModelHubMixin.push_to_hub`, such as `private`.
 
         Returns
         -------
         str
-            The address of the commit.
+            URL of the commit.
 
         Raises
         ------
         UserError
-            If huggingface_hub is missing, or the hub refuses.
+            If huggingface_hub is missing or the upload fails.
         """
         return resolve("crate_nb.models.hub:push")(self, repo_id, half, card, **options)
 
 # %% ../../nbs/models/family.ipynb #6b0d000f
 class LayeredClassifier(LayeredModel):
-    "Tokens, layers and a head: what training, the probe and the pictures know of a classifier."
+    "Base of all classifiers: tokens, layers and a head, for training, probe and figures."
 
     head: nn.Sequential  # LayerNorm and a linear map
-    read: int | None = None  # how many of the last layer's tokens are read; None: all
+    read: int | None = None  # number of last-layer tokens for the head; None: all
 
     def pooled(
         self,
         z: Tensor,  # Z^L (B, N, d)
     ) -> Tensor:  # (B, d)
-        "What the head reads of the last tokens."
+        "The input of the head."
         raise NotImplementedError(f"{type(self).__name__} has no pooled(z); define it")
 
     def classify(
         self,
         z: Tensor,  # Z^{L-1} (B, N, d)
     ) -> Tensor:  # logits (B, classes)
-        "The last layer, for the tokens that are read, and the head."
+        "Apply the last layer and the head, only for the tokens that the head needs."
         return self.head(self.pooled(self.layers[-1](z, self.read)))
 
     def forward(
         self,
         x: Tensor,  # images (B, C, H, W)
-        return_layers: bool = False,  # whether the tokens of all layers are wanted, too
-    ) -> Tensor | tuple[Tensor, LayerTokens]:  # logits (B, classes); with `return_layers` tokens
+        return_layers: bool = False,  # whether to return the tokens of all layers, too
+    ) -> Tensor | tuple[Tensor, LayerTokens]:  # logits (B, classes); tokens with `return_layers`
         "Classify images."
         if return_layers:
             zs = LayerTokens(self.tokens(x), self.layers)
@@ -518,18 +519,18 @@ class LayeredClassifier(LayeredModel):
 
 # %% ../../nbs/models/family.ipynb #6b0d0051
 class TwiceNorm(nn.LayerNorm):
-    "LayerNorm applied twice, as at the head of the ViT of CRATE's repository."
+    "LayerNorm applied twice, as in the head of the ViT of CRATE's repository."
 
     def forward(
         self,
         z: Tensor,  # (..., d)
     ) -> Tensor:  # (..., d)
-        "LN(LN(z)), with the same weights."
+        "LN(LN(z)) with the same weights."
         return super().forward(super().forward(z))
 
 # %% ../../nbs/models/family.ipynb #a675fc2f
 class Classifier(LayeredClassifier):
-    "An image classifier whose layers are those of one variant."
+    "Image classifier with layers of one variant."
 
     def __init__(
         self,
@@ -545,29 +546,29 @@ class Classifier(LayeredClassifier):
         last = norm(a.dim, a.head_eps or a.norm_eps or row.norm_eps)
         self.head = nn.Sequential(last, nn.Linear(a.dim, a.num_classes))
         self.pool = a.pool or row.pool
-        self.read = 1 if self.pool == "class" else None  # how many of the last tokens are read
+        self.read = 1 if self.pool == "class" else None  # number of tokens for the head
         INITS[check_choice("initialisation", row.init, INITS)](self)
 
     def tokens(
         self,
         x: Tensor,  # images (B, C, H, W)
     ) -> Tensor:  # Z^0 (B, N, d), the class token first
-        "What the first layer reads; a `UserError` if the images are of another shape."
+        "Compute the tokens; raise a `UserError` for images of another shape."
         return self.tokeniser(x)
 
     def pooled(
         self,
         z: Tensor,  # Z^L (B, N, d)
     ) -> Tensor:  # (B, d)
-        "What the head reads of the last tokens: the class token, or a mean."
+        "The input of the head: the class token or a mean."
         return z[:, 0] if self.read else z[:, self.pool == "mean" :].mean(1)
 
 # %% ../../nbs/models/family.ipynb #1405cd44
 def model_flops(
     model: Classifier,  # of any variant
     batch: int = 1,  # images
-) -> int:  # of the whole batch
-    "Floating-point operations of the products in a forward pass to the logits."
+) -> int:  # for the whole batch
+    "FLOP of the matrix products in a forward pass to the logits."
     check_model(model.architecture, "classifier")
     n, last = model.architecture.patches + 1, model.layers[-1]
     head = 2 * batch * model.head.get_parameter("1.weight").numel()
@@ -578,7 +579,7 @@ def model_flops(
 def model_paths(
     model: Classifier,  # of any variant
 ) -> Tensor:  # (classes,) float64
-    "The squared-weight paths from all values of a patch to each logit (Jiang et al., eq. 44)."
+    "Path weights from all values of a patch to each logit (Jiang et al., eq. 44)."
     check_model(model.architecture, "classifier")
     v = model.tokeniser.paths()
     for layer in model.layers:
@@ -586,7 +587,7 @@ def model_paths(
     return v @ model.head.get_parameter("1.weight").double().square().mT
 
 # %% ../../nbs/models/family.ipynb #6291800c
-# name -> what builds a model from an `Architecture`, or its place; a variant names its row
+# name -> builder of a model from an `Architecture`, or its path; see `Variant.model`
 MODELS: dict[str, Callable[[Architecture], LayeredModel] | str] = {
     "classifier": Classifier,
     "autoencoder": "crate_nb.models.masked:MaskedAutoencoder",
@@ -595,27 +596,27 @@ MODELS: dict[str, Callable[[Architecture], LayeredModel] | str] = {
 
 
 def classifiers() -> list[str]:  # names
-    "The rows of `VARIANTS` that share the tokeniser and the head of `Classifier`."
+    "Rows of `VARIANTS` with the tokeniser and the head of `Classifier`."
     return [name for name, row in VARIANTS.items() if row.model == "classifier"]
 
 # %% ../../nbs/models/family.ipynb #f4cc7e03
 def make_model(architecture: Architecture) -> LayeredModel:
-    """The model of an architecture: a classifier, a masked autoencoder or ToST with its own stem.
+    """Build a model: a classifier, a masked autoencoder, or ToST with its original stem.
 
     Parameters
     ----------
     architecture : Architecture
-        Variant and sizes; the variant says which row of `MODELS` builds the model.
+        Variant and sizes; the variant selects a row of `MODELS`.
 
     Returns
     -------
     LayeredModel
-        With fresh weights, drawn by torch's generator.
+        With fresh weights from torch's global generator.
 
     Raises
     ------
     UserError
-        If the model asks more of its sizes than others do, and they do not fit.
+        If the sizes do not fit this kind of model.
 
     Examples
     --------
@@ -630,27 +631,27 @@ def make_model(architecture: Architecture) -> LayeredModel:
 
 # %% ../../nbs/models/family.ipynb #1558451c
 class CRATE(Classifier):
-    """An image classifier of any variant and size.
+    """Image classifier of any variant and size.
 
     Parameters
     ----------
     *args
-        Fields of `Architecture` in their order: `variant`, `image_size`, `patch_size`, `channels`,
-        `num_classes`, `dim`, `depth`, `heads`, `eta`, `lam`, `dropout`.
+        Fields of `Architecture` in order: `variant`, `image_size`, `patch_size`, `channels`,
+        `num_classes`, `dim`, `depth`, `heads`, `eta`, `lam`, `dropout`, ...
     **kw
-        The same by name. The defaults are CRATE-Tiny at 224/16 for ten classes.
+        Fields by name. The defaults are CRATE-Tiny at 224/16 for ten classes.
 
     Raises
     ------
     UserError
-        If a field is not allowed, sizes do not fit each other, or the variant is no classifier.
+        If a field is invalid, sizes do not fit each other, or the variant is not a classifier.
 
     Notes
     -----
-    `model(x)` takes standardised images (B, C, H, W) and gives logits (B, classes);
-    `model(x, return_layers=True)` gives the tokens [Z^0, ..., Z^L] of all layers, too, each
-    (B, N, d) with the class token first. A layer is eqs. 2 and 3 of the paper: compress, output
-    map, skip connection, sparsify.
+    `model(x)` maps standardised images (B, C, H, W) to logits (B, classes).
+    `model(x, return_layers=True)` also returns the tokens [Z^0, ..., Z^L], each (B, N, d) with the
+    class token first. A layer is eqs. 2 and 3 of the paper: compress, output map, skip connection,
+    sparsify.
 
     Examples
     --------
@@ -666,7 +667,7 @@ class CRATE(Classifier):
         super().__init__(Architecture(*args, **kw))
 
 # %% ../../nbs/models/family.ipynb #c819fd1f
-# name -> fields of `Architecture`, of CRATE and its variants
+# name -> fields of `Architecture`, for CRATE and its variants
 SIZES: dict[str, dict[str, int]] = {
     "tiny": dict(dim=384, depth=12, heads=6),
     "small": dict(dim=576, depth=12, heads=12),
@@ -699,16 +700,16 @@ _OTHER_SIZES = {
 def official_sizes(
     variant: str,  # a row of `VARIANTS`
 ) -> dict[str, dict[str, int]]:  # name -> fields of `Architecture`
-    "The published sizes of a member; those of CRATE for its variants and for rows that are added."
+    "The published sizes of a variant; CRATE's sizes for variants without published ones."
     return _OTHER_SIZES.get(variant.removesuffix("-class").removesuffix("-vision"), SIZES)
 
 # %% ../../nbs/models/family.ipynb #6b0d000c
 def official_model(
     variant: str,  # a row of `VARIANTS`
     size: str,  # a row of `official_sizes(variant)`
-    **kw,  # fields of `Architecture`; they take precedence over the size's own
+    **kw,  # fields of `Architecture`, which override the size
 ) -> LayeredModel:  # with fresh weights
-    "A member at one of its published sizes; a `UserError` names what is unknown."
+    "Build a variant at a published size; raise a `UserError` for unknown names."
     sizes = official_sizes(check_choice("variant", variant, VARIANTS))
     return make_model(Architecture(variant, **sizes[check_choice("size", size, sizes)] | kw))
 
@@ -717,13 +718,13 @@ def official_heads(
     variant: str,  # a row of `VARIANTS`
     dim: int,  # d
 ) -> int:  # K
-    "The number of heads of the published size that has this width."
+    "The number of heads of the published size with this width."
     widths = {size["dim"]: size["heads"] for size in official_sizes(variant).values()}
     if dim in widths:
         return widths[dim]
     raise UserError(
-        f"a checkpoint of width {dim} is of no official size ({', '.join(map(str, widths))}); "
-        "say how many heads it has, load_official(state, heads=...)"
+        f"a checkpoint of width {dim} matches no official size ({', '.join(map(str, widths))}); "
+        "give its number of heads, load_official(state, heads=...)"
     )
 
 # %% ../../nbs/models/family.ipynb #d3a3ad38
@@ -733,18 +734,17 @@ def crate_tiny(**kw) -> CRATE:
     Parameters
     ----------
     **kw
-        Fields of `Architecture`, such as `variant` or `num_classes`; they take precedence over the
-        size's own.
+        Fields of `Architecture`, such as `variant` or `num_classes`, which override the size.
 
     Returns
     -------
     CRATE
-        With fresh weights, for images of 224 x 224 pixels by default.
+        With fresh weights, by default for images of 224 x 224 pixels.
 
     Raises
     ------
     UserError
-        If a value is not allowed or the sizes do not fit.
+        If a value is invalid or the sizes do not fit.
 
     Examples
     --------
@@ -762,18 +762,17 @@ def crate_small(**kw) -> CRATE:
     Parameters
     ----------
     **kw
-        Fields of `Architecture`, such as `variant` or `num_classes`; they take precedence over the
-        size's own.
+        Fields of `Architecture`, such as `variant` or `num_classes`, which override the size.
 
     Returns
     -------
     CRATE
-        With fresh weights, for images of 224 x 224 pixels by default.
+        With fresh weights, by default for images of 224 x 224 pixels.
 
     Raises
     ------
     UserError
-        If a value is not allowed or the sizes do not fit.
+        If a value is invalid or the sizes do not fit.
 
     Examples
     --------
@@ -791,18 +790,17 @@ def crate_base(**kw) -> CRATE:
     Parameters
     ----------
     **kw
-        Fields of `Architecture`, such as `variant` or `num_classes`; they take precedence over the
-        size's own.
+        Fields of `Architecture`, such as `variant` or `num_classes`, which override the size.
 
     Returns
     -------
     CRATE
-        With fresh weights, for images of 224 x 224 pixels by default.
+        With fresh weights, by default for images of 224 x 224 pixels.
 
     Raises
     ------
     UserError
-        If a value is not allowed or the sizes do not fit.
+        If a value is invalid or the sizes do not fit.
 
     Examples
     --------
@@ -820,18 +818,17 @@ def crate_large(**kw) -> CRATE:
     Parameters
     ----------
     **kw
-        Fields of `Architecture`, such as `variant` or `num_classes`; they take precedence over the
-        size's own.
+        Fields of `Architecture`, such as `variant` or `num_classes`, which override the size.
 
     Returns
     -------
     CRATE
-        With fresh weights, for images of 224 x 224 pixels by default.
+        With fresh weights, by default for images of 224 x 224 pixels.
 
     Raises
     ------
     UserError
-        If a value is not allowed or the sizes do not fit.
+        If a value is invalid or the sizes do not fit.
 
     Examples
     --------
@@ -844,17 +841,17 @@ def crate_large(**kw) -> CRATE:
 
 # %% ../../nbs/models/family.ipynb #4755f02b
 def count_parameters(model: nn.Module) -> int:
-    """The number of trainable parameters.
+    """Count the trainable parameters.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Its buffers do not count, nor what is frozen.
+        Buffers and frozen parameters do not count.
 
     Returns
     -------
     int
-        Entries of all tensors together.
+        Number of entries of all trainable tensors.
 
     Examples
     --------
@@ -868,11 +865,11 @@ def count_parameters(model: nn.Module) -> int:
 # %% ../../nbs/models/family.ipynb #2542988e
 def predict_parameters(
     **sizes,  # fields of `Architecture`
-) -> int:  # as `count_parameters` gives it
-    "The number of trainable parameters of a classifier, from the architecture alone."
+) -> int:  # equals `count_parameters`
+    "Compute a classifier's number of trainable parameters without building it."
     a = Architecture(**sizes)
     check_model(a, "classifier")
-    with torch.device("meta"):  # shapes without memory and without random draws
+    with torch.device("meta"):  # no memory, no random draws
         layer, tokeniser = count_parameters(a.layer()), count_parameters(Tokeniser(a))
     head = 2 * a.dim + (a.dim + 1) * a.num_classes
     return tokeniser + a.depth * layer + head

@@ -27,41 +27,41 @@ from .weights import round_to_half, weights_digest
 
 # %% ../../nbs/models/hub.ipynb #00eada90
 def classifies(variant: str) -> bool:
-    """Whether a model of a variant gives logits.
+    """Whether models of a variant return logits.
 
     Parameters
     ----------
     variant : str
-        A row of `VARIANTS`.
+        Row of `VARIANTS`.
 
     Returns
     -------
     bool
-        False for a masked autoencoder, which predicts pixels.
+        False for masked autoencoders, which predict pixels.
     """
     return VARIANTS[variant].task == "classification"
 
 # %% ../../nbs/models/hub.ipynb #25e29790
 @dataclass(frozen=True)
 class About:
-    """What a model reads, what its logits mean, and where it is from.
+    """Input scaling, class names and origin of a model.
 
     Parameters
     ----------
     architecture : Architecture
-        Of the model.
+        Architecture of the model.
     classes : tuple of str
-        Names, in the order of the logits; a masked autoencoder has none.
+        Names in the order of the logits; empty for a masked autoencoder.
     mean : tuple of float
-        Of the pixels in [0, 1], one for each channel.
+        Mean of pixels in [0, 1], per channel.
     std : tuple of float
-        Likewise; a pixel is read as (pixel - mean) / std.
+        Standard deviation per channel; inputs are (pixel - mean) / std.
     data : str, default ""
-        The label of the data set that it was trained on.
+        Label of the training data set.
     data_digest : str, default ""
-        Of all its pixels and labels.
+        Digest of its pixels and labels.
     record : str, default ""
-        Id of the run.
+        Id of the training run.
     """
 
     architecture: Architecture
@@ -72,19 +72,19 @@ class About:
     data_digest: str = ""
     record: str = ""
 
-    def as_dict(self) -> dict:  # what the file of weights says besides the architecture
-        "Everything but the architecture, and the image size once more, for readers."
+    def as_dict(self) -> dict:  # metadata of the weights file
+        "All fields except the architecture, plus the image size."
         plain = {k: v for k, v in asdict(self).items() if k != "architecture"}
         return plain | dict(image_size=self.architecture.image_size)
 
     def standardise(
         self,
-        x: Tensor,  # uint8 (B, C, H, W), on any device
+        x: Tensor,  # uint8 (B, C, H, W)
     ) -> Tensor:  # float32, same shape
-        "Pixels as the model reads them; a `UserError` unless they are of uint8."
+        "Standardise pixels; raise a `UserError` unless they are uint8."
         check_kind(x, Tensor, "torch.from_numpy makes one of an array")
         if x.dtype != torch.uint8:
-            raise UserError(f"pixels of {x.dtype}; give uint8, 0 to 255, as an image file has them")
+            raise UserError(f"pixels of {x.dtype}; give uint8, 0 to 255, as in image files")
         mean, std = (torch.tensor(t, device=x.device).view(-1, 1, 1) for t in (self.mean, self.std))
         return (x.float() / 255 - mean) / std
 
@@ -93,7 +93,7 @@ _TOLD = ("classes", "mean", "std", "data", "data_digest", "record")
 
 
 def _are_numbers(values: Any, count: int) -> bool:
-    "Whether this is one finite number for each channel."
+    "Whether there is one finite number per channel."
     return (
         isinstance(values, (list, tuple))
         and len(values) == count
@@ -102,7 +102,7 @@ def _are_numbers(values: Any, count: int) -> bool:
 
 
 def _wrong_fact(told: Mapping[str, Any], architecture: Architecture) -> str | None:
-    "What is said of a model and nobody can use; None if all is well."
+    "The first invalid entry of a description; None if all are valid."
     for name in ("mean", "std"):
         if not _are_numbers(told[name], architecture.channels):
             return f"its {name} is not {architecture.channels} numbers, one for each channel"
@@ -119,17 +119,17 @@ def _wrong_fact(told: Mapping[str, Any], architecture: Architecture) -> str | No
 
 
 def _about_of(weights: TrainedWeights) -> About | None:
-    "What a file says of its model; None if nothing, a `UserError` if it is not ours."
+    "The description in a file; None without, a `UserError` for an official checkpoint."
     told, a = weights.about, weights.architecture
     if weights.format == "official":
         raise UserError(
             f"{weights.file} is an official checkpoint, without names of classes; load it with "
-            "models.load_official, or start a run from it with crate-nb train --init"
+            "crate_nb.load_official, or start a run from it with crate-nb train --init"
         )
     absent = [name for name in _TOLD if name not in told]
     if len(absent) == len(_TOLD) or absent == [name for name in _TOLD if name != "record"]:
         return None
-    wrong = f"it does not say its {absent[0]}" if absent else _wrong_fact(told, a)
+    wrong = f"its {absent[0]} is missing" if absent else _wrong_fact(told, a)
     if wrong:
         raise UserError(f"{weights.file}: {wrong}; it was edited, save the model again")
     known: dict[str, Any] = {
@@ -140,11 +140,11 @@ def _about_of(weights: TrainedWeights) -> About | None:
 # %% ../../nbs/models/hub.ipynb #e946c0df
 @dataclass(frozen=True)
 class Card:
-    "The text of a model card, and the weights that it describes."
+    "Text of a model card, and digests of the weights that it describes."
 
     text: str  # markdown
     digest: str  # of the weights
-    trained: str  # digest of the weights before they were rounded
+    trained: str  # digest of the weights before rounding
 
 
 _PLAIN = """---
@@ -157,7 +157,7 @@ The variant `{variant}` of [crate_nb](https://github.com/crate-nb/crate_nb): {la
 {dim} with {heads} heads, patches of {patch} x {patch} pixels, {parameters:,} parameters. It reads
 images of {height} x {width} pixels with {channels}.{classes}
 
-How it was trained and how good it is are not stated here.
+This card has no information on its training or accuracy.
 
 ## How to load it
 
@@ -167,12 +167,12 @@ from crate_nb import from_pretrained
 model = from_pretrained("FOLDER")  # this folder, or its id on the hub
 ```
 
-`model.safetensors` holds numbers and text alone; to load it runs nothing.
+`model.safetensors` contains only numbers and text; loading it runs no code.
 """
 
 
 def plain_card(model: LayeredModel) -> str:
-    """A card that tells the architecture of a model and no figures.
+    """Write a model card with the architecture and no figures.
 
     Parameters
     ----------
@@ -205,31 +205,31 @@ _FILES = ("model.safetensors", "config.json", "README.md")
 
 
 def _check_free(folder: Path, texts: Mapping[str, bytes | str], force: bool):
-    "A `UserError` unless a folder is new, empty, or a saved model that may be replaced."
+    "Raise a `UserError` unless a folder is new, empty, or a replaceable saved model."
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file; name a new folder")
     held = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if held - set(_FILES) or (held and "model.safetensors" not in held):
-        raise UserError(f"{folder} holds something else than a saved model; name a new folder")
+        raise UserError(f"{folder} holds other files than a saved model; name a new folder")
     for path in (folder / name for name in texts if name in held and not force):
         if path.read_text(errors="replace") != texts[path.name]:
             raise UserError(
-                f"{path} is not what would be written: it was edited, or is of another model, "
+                f"{path} differs from the new one: it was edited, or is of another model, "
                 "precision or version; name a new folder, or replace it with --force (force=True)"
             )
 
 
 def _remove_leftovers(parent: Path, prefix: str):
-    "Remove what killed processes have left; what is younger than an hour may still be written."
+    "Remove leftovers of killed processes; files younger than an hour may be in use."
     for left in parent.iterdir():
         if left.name.startswith(prefix):
-            with suppress(FileNotFoundError):  # it was another process's, which has just ended
+            with suppress(FileNotFoundError):  # just removed by another process
                 if time.time() - left.stat().st_mtime > 3600:
                     shutil.rmtree(left, ignore_errors=True)
 
 
 def _write_folder(folder: Path, files: Mapping[str, bytes | str]):
-    "All files, or none: a new folder takes its name in one step, an old one gets file by file."
+    "Write a new folder atomically, or replace the files of an old one one by one."
     prefix = f".{folder.name}.export-"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -249,7 +249,7 @@ def _write_folder(folder: Path, files: Mapping[str, bytes | str]):
 
 # %% ../../nbs/models/hub.ipynb #660279ed
 def _facts(model: LayeredModel, same: bool) -> dict[str, Any]:
-    "What the file says besides the architecture; the run is named only by the weights it made."
+    "Metadata besides the architecture; we keep the run id only for unchanged weights."
     about = getattr(model, "about", None)
     if about is None:
         return {}
@@ -261,16 +261,16 @@ def _facts(model: LayeredModel, same: bool) -> dict[str, Any]:
 
 
 def save(
-    model: LayeredModel,  # on any device; left as it is
-    folder: str | Path,  # see `LayeredModel.save_pretrained`, also for what follows
+    model: LayeredModel,  # on any device; unchanged
+    folder: str | Path,  # see `LayeredModel.save_pretrained`
     half: bool = False,  # round to half precision
     card: str | None = None,  # markdown
     force: bool = False,  # replace another saved model
 ) -> Path:  # the folder
-    "Write a model as a folder: what `save_pretrained` does."
+    "Save a model as a folder; implements `save_pretrained`."
     folder, trained = as_path(folder).resolve(), weights_digest(model.state_dict())
     known: Card | None = getattr(model, "card", None)
-    if known is None or known.digest != trained:  # the weights have changed since
+    if known is None or known.digest != trained:  # the weights have changed
         known = None
     told = _facts(model, bool(known or card))
     if half:
@@ -289,22 +289,22 @@ def save(
 
 # %% ../../nbs/models/hub.ipynb #102a1be1
 def _huggingface_hub() -> Any:
-    "The optional package, imported when it is first needed."
+    "Import the optional package."
     try:
         return importlib.import_module("huggingface_hub")
     except ImportError:
         raise UserError(
             "the hub needs huggingface_hub, which is not installed: pip install 'crate_nb[hub]'; "
-            "a folder on this machine needs no hub, check its path"
+            "a local folder needs no hub, check its path"
         ) from None
 
 
 def _fetched(name: str | Path, options: Mapping[str, Any]) -> Path:
-    "The path of a saved model on this machine, downloaded if the name is an id of the hub."
+    "The local path of a saved model, downloaded if the name is a hub id."
     path = as_path(name)
     if path.exists():
         if options:
-            raise UserError(f"{path} is on this machine, and {', '.join(options)} is for the hub")
+            raise UserError(f"{path} is a local path; leave out {', '.join(options)}")
         return path
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", str(name)):
         raise UserError(
@@ -312,7 +312,7 @@ def _fetched(name: str | Path, options: Mapping[str, Any]) -> Path:
             "written, or the id of a model on the hub (user/name)"
         )
     hub = _huggingface_hub()
-    with reading(f"{name} is no folder here and was not fetched", "check the id and the network"):
+    with reading(f"could not download {name}", "check the id and the network"):
         return Path(hub.snapshot_download(str(name), allow_patterns=list(_FILES), **options))
 
 # %% ../../nbs/models/hub.ipynb #cbf18de8
@@ -320,7 +320,7 @@ _M = TypeVar("_M", bound=LayeredModel)
 
 
 def _card_of(folder: Path, weights: TrainedWeights) -> Card | None:
-    "The card beside the weights; a `UserError` if the texts are of other weights."
+    "The card next to the weights; raise a `UserError` if it belongs to other weights."
     path = folder / "config.json"
     if not path.is_file():
         return None
@@ -331,7 +331,7 @@ def _card_of(folder: Path, weights: TrainedWeights) -> Card | None:
         digest = None
     if digest != weights.digest:
         raise UserError(
-            f"{path} is not of the export that model.safetensors is of; export the run again"
+            f"{path} and model.safetensors are from different exports; export the run again"
         )
     card = folder / "README.md"
     return (
@@ -340,26 +340,26 @@ def _card_of(folder: Path, weights: TrainedWeights) -> Card | None:
 
 
 def _built(cls: type[_M], architecture: Architecture, file: str) -> _M:
-    "A model of a class; a `UserError` if the architecture is of another."
+    "Build a model of a class; raise a `UserError` if the architecture belongs to another."
     with torch.device("meta"):
         kind = type(make_model(architecture))
-    with torch.random.fork_rng(devices=[]):  # weights are drawn, and replaced at once
+    with torch.random.fork_rng(devices=[]):  # draws weights that we replace
         if issubclass(kind, cls):
             return kind(architecture)
-        if issubclass(cls, kind):  # such as CRATE, which takes the fields
+        if issubclass(cls, kind):  # such as CRATE
             return cls(**asdict(architecture))
     raise UserError(
-        f"{file} is of a {kind.__name__}, not of a {cls.__name__}; "
+        f"{file} holds a {kind.__name__}, not a {cls.__name__}; "
         f"load it with crate_nb.from_pretrained or {kind.__name__}.from_pretrained"
     )
 
 
 def load(
-    cls: type[_M],  # of the model that is wanted
+    cls: type[_M],  # expected class of the model
     name: str | Path,  # see `LayeredModel.from_pretrained`
-    **options: Any,  # of the hub
+    **options: Any,  # for the hub
 ) -> _M:  # in evaluation mode, on the CPU
-    "Read a model: what `from_pretrained` of its class does."
+    "Load a model; implements `from_pretrained`."
     path = _fetched(name, options)
     weights = read_weights(path)
     card, about = _card_of(path, weights), _about_of(weights)
@@ -376,26 +376,26 @@ def load(
 
 # %% ../../nbs/models/hub.ipynb #90aac15f
 def from_pretrained(name: str | Path, **options: Any) -> LayeredModel:
-    """A saved model of any class.
+    """Load a saved model of any class.
 
     Parameters
     ----------
     name : str or pathlib.Path
-        A folder of `export` or `save_pretrained`, its `model.safetensors`, or the id of a model
-        on the Hugging Face hub.
+        A folder written by `export` or `save_pretrained`, its `model.safetensors`, or the id of a
+        model on the Hugging Face hub.
     **options
-        For the hub: what `huggingface_hub.snapshot_download` takes, such as `revision`.
+        Options of `huggingface_hub.snapshot_download`, such as `revision`.
 
     Returns
     -------
     LayeredModel
-        In evaluation mode, on the CPU. An exported model has an `about` with the names of the
-        classes, whose `about.standardise(x)` makes uint8 pixels what the model reads.
+        In evaluation mode, on the CPU. An exported model has class names in `about` and
+        standardises uint8 pixels with `about.standardise(x)`.
 
     Raises
     ------
     UserError
-        If the files are absent or damaged, or of no model of this package.
+        If the files are absent, damaged, or not a model of this package.
 
     Examples
     --------
@@ -409,12 +409,12 @@ def from_pretrained(name: str | Path, **options: Any) -> LayeredModel:
 # %% ../../nbs/models/hub.ipynb #7085147e
 def push(
     model: LayeredModel,  # on any device
-    repo_id: str,  # see `LayeredModel.push_to_hub`, also for what follows
+    repo_id: str,  # see `LayeredModel.push_to_hub`
     half: bool = False,  # round to half precision
     card: str | None = None,  # markdown
     **options: Any,  # of `huggingface_hub`
-) -> str:  # the address of the commit
-    "Save a model and upload it: what `push_to_hub` does."
+) -> str:  # URL of the commit
+    "Save and upload a model; implements `push_to_hub`."
     mixin: Any = _huggingface_hub().PyTorchModelHubMixin
 
     class Saved(mixin):

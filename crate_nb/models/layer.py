@@ -17,49 +17,48 @@ from .sparsify import SPARSIFY
 # %% ../../nbs/models/layer.ipynb #0ae85f66
 @dataclass(frozen=True)
 class Variant:
-    """One member of the family: which halves its layers have, and what stands around them.
+    """Model type: the two sublayers of a layer, and the parts around the layers.
 
     Parameters
     ----------
     output : str
-        Output map of the first half: a row of `OUTPUT_MAPS`, such as learned, transpose
-        (CRATE-T), subspace (CRATE-C and CRATE-N), fixed or identity.
+        Output map of the first sublayer, a row of `OUTPUT_MAPS`: learned, transpose (CRATE-T),
+        subspace (CRATE-C, CRATE-N), fixed, identity, ...
     sign : int, default 1
-        Of the first half: Z + out(...) for 1, Z - out(...) for -1.
+        First sublayer: Z + out(...) for 1, Z - out(...) for -1.
     compress : str, default "mssa"
-        First half: a row of `COMPRESS`.
+        First sublayer, a row of `COMPRESS`.
     sparsify : str, default "ista"
-        Second half: a row of `SPARSIFY`.
+        Second sublayer, a row of `SPARSIFY`.
     skip : bool, default False
-        Whether a second skip connection leads around the second half.
+        Whether the second sublayer has a skip connection.
     norm_eps : float, default 1e-5
-        Of every LayerNorm.
+        The eps of every LayerNorm.
     scale : float, optional
-        First value of a learned factor for each channel; None: no such factor.
+        Initial value of a learned factor per channel; None: no factor.
     lam : float, optional
-        ISTA's l1 weight, where the member has its own; None: any.
+        Fixed l1 weight of ISTA; None: free.
     embed : str, default "normed"
-        How patches become tokens: a row of `EMBEDDINGS`.
+        Patch embedding, a row of `EMBEDDINGS`.
     pool : {"class", "mean"}, default "class"
-        What the head reads: the class token, or the mean of the patches.
+        Input of the head: the class token or the mean of the patches.
     init : str, default "pytorch"
-        How weights are drawn: a row of `INITS`.
+        Initialisation, a row of `INITS`.
     model : str, default "classifier"
-        What stands before and behind the layers: a row of `MODELS`.
+        Model around the layers, a row of `MODELS`.
     task : str, default "classification"
-        What is trained: a row of `TASKS`.
+        Training task, a row of `TASKS`.
     paper : str, default ""
-        Its name in the paper.
+        Name in the paper.
     color : str, default "#777777"
-        In figures.
+        Colour in figures.
     marker : str, default "P"
-        In figures, as matplotlib names it.
+        Matplotlib marker in figures.
 
     Raises
     ------
     UserError
-        If `sign` or `pool` is not among the values above; the other names are looked up when a
-        model is built.
+        For another `sign` or `pool`; we look up the other names when a model is built.
 
     Examples
     --------
@@ -102,7 +101,7 @@ _TOST: dict[str, Any] = dict(compress="tssa", scale=1.0, init="truncated", color
 _ALPHA: dict[str, Any] = dict(norm_eps=1e-6, embed="linear", init="crate-alpha", color="#ca9161")
 _MASKED: dict[str, Any] = dict(model="autoencoder", task="autoencoding", embed="linear")
 
-# name -> variant; a new one is a new row. The colours are seaborn's colour-blind palette.
+# name -> variant; add a row for a new one. Colours: seaborn's colour-blind palette.
 VARIANTS: dict[str, Variant] = {
     "crate-c": Variant("subspace", paper="CRATE-C", color="#d55e00", marker="o"),
     "crate-n": Variant("subspace", sign=-1, paper="CRATE-N", color="#0173b2", marker="s"),
@@ -150,14 +149,14 @@ VARIANTS["tssa-ista"] = Variant("learned", compress="tssa", paper="TSSA with IST
 
 # %% ../../nbs/models/layer.ipynb #6b0d0002
 class ChannelScale(nn.Module):
-    "A learned factor for each channel, or none."
+    "A learned factor per channel, or none."
 
     weight: Tensor | None  # gamma (d,)
 
     def __init__(
         self,
         dim: int,  # d
-        start: float | None,  # the first value of gamma; None: nothing is scaled
+        start: float | None,  # initial gamma; None: no scaling
     ):
         super().__init__()
         weight = None if start is None else nn.Parameter(torch.full((dim,), start))
@@ -174,7 +173,7 @@ class ChannelScale(nn.Module):
         self,
         v: Tensor,  # (d,) float64
     ) -> Tensor:  # (d,)
-        "Where paths lead through the squared factors."
+        "Multiply path weights by the squared factors."
         return v if self.weight is None else v * self.weight.double().square()
 
 # %% ../../nbs/models/layer.ipynb #788c8055
@@ -183,11 +182,11 @@ class Layer(nn.Module):
 
     def __init__(
         self,
-        variant: Variant,  # the row itself, not its name
+        variant: Variant,  # the row, not its name
         dim: int,  # d
         heads: int,  # K, which divides d
-        dropout: float = 0.0,  # on the softmax and on the output map
-        **options,  # of the halves, such as ISTA's `eta` and `lam`
+        dropout: float = 0.0,  # of softmax and output map
+        **options,  # for the sublayers, such as ISTA's `eta` and `lam`
     ):
         super().__init__()
         sizes = dict(dim=dim, heads=heads, dropout=dropout, **options)
@@ -202,15 +201,15 @@ class Layer(nn.Module):
 
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
-        "The subspaces of this layer; None if its first half has none."
+        "The subspaces of the first sublayer; None if it has none."
         return self.compress.u
 
     def halfway(
         self,
         z: Tensor,  # Z^{l-1} (..., N, d)
-        tokens: int | None = None,  # only the first tokens of the output; all by default
+        tokens: int | None = None,  # compute only the first tokens; None: all
     ) -> Tensor:  # Z^{l-1/2} (..., N or tokens, d)
-        "The first half, with its skip connection."
+        "Apply the first sublayer with its skip connection."
         out = self.output(*self.compress(self.norm_compress(z), tokens))
         out = self.scale_compress(F.dropout(out, self.dropout, self.training))
         return z[..., :tokens, :] + self.sign * out
@@ -219,21 +218,21 @@ class Layer(nn.Module):
         self,
         half: Tensor,  # Z^{l-1/2} (..., N, d)
     ) -> Tensor:  # Z^l (..., N, d)
-        "The second half, with its skip connection where the variant has one."
+        "Apply the second sublayer, with a skip connection if the variant has one."
         out = self.scale_sparsify(self.sparsify(self.norm_sparsify(half)))
         return half + out if self.skip else out
 
     def forward(
         self,
         z: Tensor,  # Z^{l-1} (..., N, d)
-        tokens: int | None = None,  # only the first tokens of the output; all by default
+        tokens: int | None = None,  # compute only the first tokens; None: all
     ) -> Tensor:  # Z^l (..., N or tokens, d)
-        "Both halves, with dropout in training mode only."
+        "Apply both sublayers; dropout acts in training mode only."
         return self.finish(self.halfway(z, tokens))
 
 
 def _halves(variant: Variant, **sizes) -> tuple[Sublayer, Sublayer]:
-    "The two halves of a layer, with fresh weights."
+    "The two sublayers of a layer, with fresh weights."
     compress = COMPRESS[check_choice("compress", variant.compress, COMPRESS)]
     sparsify = SPARSIFY[check_choice("sparsify", variant.sparsify, SPARSIFY)]
     halves = compress(**sizes), sparsify(**sizes)
@@ -244,20 +243,20 @@ def _halves(variant: Variant, **sizes) -> tuple[Sublayer, Sublayer]:
 # %% ../../nbs/models/layer.ipynb #a9956f10
 def layer_flops(
     layer: Layer,  # of any variant
-    n: int,  # N, tokens of a sample
+    n: int,  # N, tokens per sample
     batch: int = 1,  # samples
-    tokens: int | None = None,  # tokens of the output; None: all
-) -> int:  # of the whole batch
-    "Floating-point operations of the products in a forward pass."
+    tokens: int | None = None,  # number of output tokens; None: all
+) -> int:  # for the whole batch
+    "FLOP of the matrix products in a forward pass."
     halves = layer.compress.flops(n, batch, tokens) + layer.sparsify.flops(n, batch, tokens)
     return halves + layer.output.flops(batch * (tokens or n))
 
 # %% ../../nbs/models/layer.ipynb #8f0edafe
 def layer_paths(
     layer: Layer,  # of any variant
-    v: Tensor,  # (d,) float64: paths that arrive at each feature of a token
+    v: Tensor,  # path weights at each input feature (d,) float64
 ) -> Tensor:  # (d,)
-    "Where paths lead when all weights are squared; a skip connection is a weight of one."
+    "Propagate path weights through squared weights; a skip connection counts as a weight of one."
     mixed = layer.output.paths(layer.compress.paths(v), layer.u)
     half = v + layer.scale_compress.paths(mixed)
     out = layer.scale_sparsify.paths(layer.sparsify.paths(half))

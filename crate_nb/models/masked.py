@@ -19,33 +19,26 @@ from ..core import UserError, check_choice, check_kind
 from .compress import COMPRESS, Output, SubspaceAttention
 from .checkpoints import FORMATS, build_fitting, kernels_as_rows, numbers_of
 from .checkpoints import unwrap
-from .layer import Layer
+from .layer import Layer, VARIANTS
 from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
-from crate_nb.models.family import (
-    VARIANTS,
-    check_images,
-    check_model,
-    official_heads,
-    patchify,
-    prepend,
-)
+from .family import check_images, check_model, official_heads, patchify, prepend
 
-if TYPE_CHECKING:  # matplotlib is imported by the one function that draws
+if TYPE_CHECKING:  # imported only to draw
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # %% ../../nbs/models/masked.ipynb #8a5c0006
-MASK_RATIO = 0.75  # share of the patches that is removed
+MASK_RATIO = 0.75  # share of removed patches
 
 
 def kept_patches(
-    patches: int,  # of an image, N
-    ratio: float = MASK_RATIO,  # share of the patches that is removed, r
+    patches: int,  # N, patches per image
+    ratio: float = MASK_RATIO,  # r, share of removed patches
 ) -> int:  # from 1 to N - 1
-    "How many patches are not removed; a `UserError` unless some are kept and some are removed."
+    "Number of kept patches; raise a `UserError` unless some are kept and some removed."
     if not 0 < ratio < 1:
         raise UserError(f"a mask ratio of {ratio:g}; it must be above 0 and below 1")
-    kept = int(patches * (1 - ratio) + 1e-9)  # 10 patches and a ratio of 0.9 keep 1
+    kept = int(patches * (1 - ratio) + 1e-9)  # 10 patches at ratio 0.9 keep 1
     if not 0 < kept < patches:
         raise UserError(
             f"a mask ratio of {ratio:g} keeps {kept} of {patches} patches; "
@@ -55,18 +48,18 @@ def kept_patches(
 
 
 def draw_masks(count: int, patches: int, g: torch.Generator, ratio: float = MASK_RATIO) -> Tensor:
-    """Random masks of patches.
+    """Draw random masks of patches.
 
     Parameters
     ----------
     count : int
-        Images, B.
+        Number of images B.
     patches : int
-        Patches of an image, N.
+        Patches per image N.
     g : torch.Generator
-        Of the draws; masks are made on its device.
+        Source of randomness; the masks are on its device.
     ratio : float, default 0.75
-        Share of the patches that is removed, r.
+        Share r of removed patches.
 
     Returns
     -------
@@ -76,7 +69,7 @@ def draw_masks(count: int, patches: int, g: torch.Generator, ratio: float = MASK
     Raises
     ------
     UserError
-        Unless some patches are kept and some are removed.
+        Unless some patches are kept and some removed.
 
     Examples
     --------
@@ -98,7 +91,6 @@ def _check_width(dim: int):
 
 
 def _waves(width: int, side: int) -> Tensor:  # (side, width)
-    "Sines and cosines of one coordinate."
     omega = 10000 ** -(torch.arange(width // 2, dtype=torch.float64) / (width // 2))
     angles = torch.arange(side, dtype=torch.float64)[:, None] * omega
     return torch.cat([angles.sin(), angles.cos()], 1)
@@ -106,9 +98,9 @@ def _waves(width: int, side: int) -> Tensor:  # (side, width)
 
 def sincos_positions(
     dim: int,  # d, a multiple of 4
-    side: int,  # patches in a row of the image
-) -> Tensor:  # (side^2 + 1, d), the class token's row of zeros first
-    "Fixed two-dimensional positions; a `UserError` if 4 does not divide the width."
+    side: int,  # patches per side of the image
+) -> Tensor:  # (side^2 + 1, d), first a zero row for the class token
+    "Fixed 2-d sine-cosine positions; raise a `UserError` if 4 does not divide d."
     _check_width(dim)
     line = _waves(dim // 2, side)
     columns, rows = line.repeat(side, 1), line.repeat_interleave(side, 0)
@@ -116,10 +108,10 @@ def sincos_positions(
 
 # %% ../../nbs/models/masked.ipynb #8a5c0042
 def check_masked(
-    image_size: int,  # side of an image in pixels
-    patch_size: int,  # side of a patch in pixels
+    image_size: int,  # side of an image (pixels)
+    patch_size: int,  # side of a patch (pixels)
     dim: int,  # d
-    mask_ratio: float = MASK_RATIO,  # share of the patches that is removed
+    mask_ratio: float = MASK_RATIO,  # share of removed patches
 ):
     "Raise a `UserError` unless a masked autoencoder of these sizes can be trained."
     _check_width(dim)
@@ -133,10 +125,10 @@ def check_masked(
 # %% ../../nbs/models/masked.ipynb #8a5c000f
 def patch_targets(
     x: Tensor,  # images (B, C, H, W)
-    size: int,  # side of a patch in pixels
-    norm_pix: bool = False,  # whether each patch is standardised by itself
+    size: int,  # side of a patch (pixels)
+    norm_pix: bool = False,  # whether to standardise each patch
 ) -> Tensor:  # (B, N, size^2 C), each patch as (row, column, channel)
-    "What a masked autoencoder has to predict."
+    "Prediction targets of a masked autoencoder."
     patches = patchify(x, size)
     if not norm_pix:
         return patches
@@ -145,17 +137,16 @@ def patch_targets(
 
 # %% ../../nbs/models/masked.ipynb #8a5c0010
 def _check_shape(what: str, given: Tensor, expected: tuple[int, ...]):
-    "Raise a `UserError` unless a tensor has the shape that is expected."
     if tuple(given.shape) != expected:
         raise UserError(f"{what} of shape {tuple(given.shape)}; expected here: {expected}")
 
 
 def masked_loss(
     prediction: Tensor,  # patches (B, N, P)
-    target: Tensor,  # patches (B, N, P), see `patch_targets`
+    target: Tensor,  # patches (B, N, P), from `patch_targets`
     mask: Tensor,  # (B, N), true: removed
 ) -> Tensor:  # scalar, per pixel
-    "The mean squared error on the patches that were removed; a `UserError` if shapes differ."
+    "Mean squared error on the removed patches; raise a `UserError` if shapes differ."
     _check_shape("predictions", prediction, tuple(target.shape))
     _check_shape("masks", mask, tuple(target.shape[:2]))
     error = (prediction - target).square().mean(-1)  # (B, N)
@@ -163,21 +154,21 @@ def masked_loss(
 
 # %% ../../nbs/models/masked.ipynb #8a5c0013
 def unpatchify(
-    patches: Tensor,  # (B, h w, size^2 C), each flattened as (row, column, channel)
-    size: int,  # side of a patch in pixels
-    width: int,  # of the images in pixels
+    patches: Tensor,  # (B, h w, size^2 C), flattened as (row, column, channel)
+    size: int,  # side of a patch (pixels)
+    width: int,  # width of the images (pixels)
 ) -> Tensor:  # images (B, C, H, W)
-    "Put patches together, row by row."
+    "Assemble patches to images, row by row."
     patches = patches.unflatten(1, (-1, width // size)).unflatten(3, (size, size, -1))
     return patches.permute(0, 5, 1, 3, 2, 4).flatten(4, 5).flatten(2, 3)
 
 # %% ../../nbs/models/masked.ipynb #8a5c0016
 class MirroredLayer(nn.Module):
-    "A layer of the decoder: a layer of the encoder in reverse."
+    "Decoder layer: an encoder layer in reverse."
 
     def __init__(
         self,
-        architecture: Architecture,  # its variant says how tokens are mixed, and with what sign
+        architecture: Architecture,  # the variant sets first sublayer and sign
     ):
         super().__init__()
         a, row = architecture, VARIANTS[architecture.variant]
@@ -191,21 +182,21 @@ class MirroredLayer(nn.Module):
 
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
-        "The subspaces of this layer; None if its second half has none."
+        "The subspaces of this layer; None if it has none."
         return self.compress.u
 
     def forward(
         self,
         z: Tensor,  # tokens (..., N, d)
     ) -> Tensor:  # (..., N, d)
-        "The linear map, then the step away from the subspaces."
+        "Apply the linear map, then step away from the subspaces."
         g = F.linear(self.norm_sparsify(z), self.A)
         out = self.output(*self.compress(self.norm_compress(g)))
         return g + self.sign * F.dropout(out, self.dropout, self.training)
 
 # %% ../../nbs/models/masked.ipynb #8a5c001a
 class MaskedTokeniser(nn.Module):
-    "Images -> Z^0: embedded patches or mask tokens behind a class token, with fixed positions."
+    "Images -> Z^0: class token, then embedded patches or mask tokens, with fixed positions."
 
     positions: Tensor  # (1, N, d)
 
@@ -226,9 +217,9 @@ class MaskedTokeniser(nn.Module):
     def forward(
         self,
         x: Tensor,  # images (B, C, H, W)
-        mask: Tensor | None = None,  # (B, patches), true: removed; None: nothing is removed
+        mask: Tensor | None = None,  # (B, patches), true: removed; None: keep all
     ) -> Tensor:  # Z^0 (B, N, d), the class token first
-        "What the first layer reads; a `UserError` if images or masks are of another shape."
+        "Compute the tokens; raise a `UserError` for images or masks of another shape."
         a = self.architecture
         check_images(x, a)
         z = self.embed(patchify(x, a.patch_size))
@@ -239,9 +230,9 @@ class MaskedTokeniser(nn.Module):
 
 # %% ../../nbs/models/masked.ipynb #8a5c001c
 def init_masked(
-    model: "MaskedAutoencoder",  # just built; changed in place
+    model: "MaskedAutoencoder",  # newly built; changed in place
 ):
-    "As in MAE and CRATE-MAE."
+    "Initialise as in MAE and CRATE-MAE."
     nn.init.xavier_uniform_(model.tokeniser.embed.get_parameter("1.weight"))
     for part in (model.layers, model.decoder, model.unused, model.head):
         for module in cast(nn.Module, part).modules():
@@ -249,7 +240,7 @@ def init_masked(
 
 
 def _init_module(module: nn.Module):
-    "Draw the matrices of one module; its bias is 0."
+    "Initialise the matrices of one module; set its bias to 0."
     if isinstance(module, SubspaceAttention):
         nn.init.xavier_uniform_(module.U)
     if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
@@ -259,11 +250,11 @@ def _init_module(module: nn.Module):
 
 # %% ../../nbs/models/masked.ipynb #8a5c001d
 class MaskedEncoder(LayeredModel):
-    "The encoder of a masked autoencoder: a tokeniser, the layers of a variant, and a LayerNorm."
+    "Encoder of a masked autoencoder: tokeniser, layers of a variant, LayerNorm."
 
     def __init__(
         self,
-        architecture: Architecture,  # variant and sizes; `num_classes` does not matter
+        architecture: Architecture,  # variant and sizes; ignores `num_classes`
     ):
         super().__init__()
         a = self.architecture = architecture
@@ -274,28 +265,28 @@ class MaskedEncoder(LayeredModel):
     def tokens(
         self,
         x: Tensor,  # standardised images (B, C, H, W)
-        mask: Tensor | None = None,  # (B, patches), true: removed; None: nothing is removed
+        mask: Tensor | None = None,  # (B, patches), true: removed; None: keep all
     ) -> Tensor:  # Z^0 (B, N, d), the class token first
-        "What the first layer reads; a `UserError` if images or masks are of another shape."
+        "Compute the tokens; raise a `UserError` for images or masks of another shape."
         return self.tokeniser(x, mask)
 
     def encode(
         self,
         x: Tensor,  # standardised images (B, C, H, W)
-        mask: Tensor | None = None,  # (B, patches), true: removed; None: nothing is removed
+        mask: Tensor | None = None,  # (B, patches), true: removed; None: keep all
     ) -> Tensor:  # (B, N, d), the class token first
-        "The tokens behind the last LayerNorm."
+        "Encode images up to the last LayerNorm."
         return self.norm(self.layers[-1](self.layer_inputs(x, mask)[-1]))
 
 # %% ../../nbs/models/masked.ipynb #8a5c001f
 class MaskedAutoencoder(MaskedEncoder):
-    "An encoder, and a decoder that predicts the pixels of removed patches."
+    "Encoder, and a decoder that predicts the pixels of removed patches."
 
-    decoder: Sequence[nn.Module]  # its layers, in an nn.ModuleList
+    decoder: Sequence[nn.Module]  # layers, in an nn.ModuleList
 
     def __init__(
         self,
-        architecture: Architecture,  # variant and sizes; `num_classes` does not matter
+        architecture: Architecture,  # variant and sizes; ignores `num_classes`
     ):
         check_model(architecture, "autoencoder")
         super().__init__(architecture)
@@ -311,9 +302,9 @@ class MaskedAutoencoder(MaskedEncoder):
 
     def decode(
         self,
-        z: Tensor,  # Z^L (B, N, d), what the last layer of the encoder gives
+        z: Tensor,  # Z^L (B, N, d), output of the last encoder layer
     ) -> Tensor:  # patches (B, N - 1, P), P = size^2 C
-        "All patches, removed or not."
+        "Predict all patches, removed or not."
         z = self.norm(z)
         for layer in self.decoder:
             z = layer(z)
@@ -322,9 +313,9 @@ class MaskedAutoencoder(MaskedEncoder):
     def forward(
         self,
         x: Tensor,  # standardised images (B, C, H, W)
-        mask: Tensor | None = None,  # (B, patches), true: removed; None: nothing is removed
-        return_layers: bool = False,  # whether the tokens of the encoder are wanted, too
-    ) -> Tensor | tuple[Tensor, LayerTokens]:  # patches (B, N - 1, P); with `return_layers` tokens
+        mask: Tensor | None = None,  # (B, patches), true: removed; None: keep all
+        return_layers: bool = False,  # whether to return the encoder's tokens, too
+    ) -> Tensor | tuple[Tensor, LayerTokens]:  # patches (B, N - 1, P); tokens with `return_layers`
         "Predict all patches, removed or not."
         if return_layers:
             zs = LayerTokens(self.tokens(x, mask), self.layers)
@@ -334,36 +325,36 @@ class MaskedAutoencoder(MaskedEncoder):
     def reconstruct(
         self,
         x: Tensor,  # standardised images (B, C, H, W)
-        mask: Tensor | torch.Generator,  # (B, patches), true: removed; or what draws the mask
-        norm_pix: bool = False,  # whether the model was trained to predict standardised patches
+        mask: Tensor | torch.Generator,  # (B, patches), true: removed; or a generator to draw it
+        norm_pix: bool = False,  # whether the model predicts standardised patches
     ) -> Tensor:  # images (B, C, H, W)
-        "The images, with the removed patches as the model predicts them."
+        "Replace the removed patches of images by predictions."
         a = self.architecture
         if isinstance(mask, torch.Generator):
             mask = draw_masks(len(x), a.patches, mask).to(x.device)
         predicted, patches = self(x, mask), patchify(x, a.patch_size)
-        if norm_pix:  # the true patch tells the mean and the contrast that were not predicted
+        if norm_pix:  # take mean and contrast from the true patch
             variance, mean = torch.var_mean(patches, -1, keepdim=True)
             predicted = predicted * (variance + 1e-6).sqrt() + mean
         mixed = torch.where(mask[..., None].bool(), predicted.to(x.dtype), patches)
         return unpatchify(mixed, a.patch_size, a.image_size)
 
 # %% ../../nbs/models/masked.ipynb #8a5c0028
-_NAMES = {  # of the official code -> ours
+_NAMES = {  # official name -> ours
     "cls_token": "tokeniser.cls_token",
     "mask_token": "tokeniser.mask_token",
     "decoder_pos_embed": "tokeniser.positions",
 }
-_MODULES = {  # the same, each with a weight and a bias
+_MODULES = {  # the same, with weight and bias each
     "patch_embed.proj": "tokeniser.embed.1",
     "norm": "norm",
     "decoder_embed": "unused",
     "decoder_norm": "norm_decoder",
     "decoder_pred": "head",
 }
-_LAYER = {"0.fn.qkv.weight": "compress.U", "1.fn.weight": "sparsify.D"}  # of the encoder
+_LAYER = {"0.fn.qkv.weight": "compress.U", "1.fn.weight": "sparsify.D"}  # encoder
 _LAYER_MODULES = {"0.norm": "norm_compress", "0.fn.to_out.0": "output", "1.norm": "norm_sparsify"}
-_MIRRORED = {"0.fn.weight": "A", "1.fn.qkv.weight": "compress.U"}  # of the decoder
+_MIRRORED = {"0.fn.weight": "A", "1.fn.qkv.weight": "compress.U"}  # decoder
 _MIRRORED_MODULES = {
     "0.norm": "norm_sparsify",
     "1.norm": "norm_compress",
@@ -372,15 +363,15 @@ _MIRRORED_MODULES = {
 
 
 def _whole(names: Mapping[str, str], modules: Mapping[str, str]) -> dict[str, str]:
-    "A table of tensors and one of modules as one table of tensors."
+    "Merge tables of tensors and modules to one table of tensors."
     both = {f"{k}.{t}": f"{v}.{t}" for k, v in modules.items() for t in ("weight", "bias")}
     return dict(names) | both
 
 
 def masked_names(
-    depth: int,  # L, of the encoder and of the decoder
-) -> dict[str, str]:  # names of the official CRATE-MAE -> ours
-    "How the tensors of a CRATE-MAE are named, all but `pos_embed`."
+    depth: int,  # L of encoder and decoder
+) -> dict[str, str]:  # official name -> ours
+    "Tensor names of the official CRATE-MAE, except `pos_embed`."
     names = _whole(_NAMES, _MODULES)
     layer, mirrored = _whole(_LAYER, _LAYER_MODULES), _whole(_MIRRORED, _MIRRORED_MODULES)
     for l in range(depth):
@@ -391,31 +382,30 @@ def masked_names(
 
 # %% ../../nbs/models/masked.ipynb #8a5c0029
 def _check_keys(state: Mapping[str, Tensor], names: Mapping[str, str]):
-    "A `UserError` unless a checkpoint has all tensors that are known and no others."
     for kind, keys in (("no", names.keys() - state.keys()), ("unknown", state.keys() - names)):
         if keys:
             raise UserError(
-                f"not a whole CRATE-MAE: {kind} tensor {min(keys)!r} (of {len(keys)}); "
+                f"not a complete CRATE-MAE: {kind} tensor {min(keys)!r} (of {len(keys)}); "
                 "give a checkpoint of its pre-training, with encoder and decoder"
             )
 
 
 def _sizes_of(state: Mapping[str, Tensor], channels: int) -> dict[str, Any]:
-    "The sizes of images and tokens that the shapes of a checkpoint tell."
+    "Infer the sizes of images and tokens from the shapes."
     dim, own, patch, _ = state["patch_embed.proj.weight"].shape
     if own != channels:
-        raise UserError(f"a CRATE-MAE of {own} channels, and channels={channels} is asked for")
+        raise UserError(f"the checkpoint has {own} channels, not {channels}; give channels={own}")
     side = math.isqrt(state["decoder_pos_embed"].shape[1] - 1)
     return dict(image_size=side * patch, patch_size=patch, channels=own, dim=dim)
 
 # %% ../../nbs/models/masked.ipynb #8a5c002a
 def load_masked(
-    state: Mapping[str, Tensor],  # of the official CRATE-MAE, plain or inside `model`
-    heads: int | None = None,  # K, which no shape tells; None: that of the published size
-    channels: int = 3,  # of the images
-    **kw,  # `eta`, `dropout`, `norm_eps`, `decoder_heads` as for `Architecture`
+    state: Mapping[str, Tensor],  # of the official CRATE-MAE, perhaps wrapped
+    heads: int | None = None,  # K; None: as in the published size
+    channels: int = 3,  # image channels
+    **kw,  # `eta`, `dropout`, `norm_eps`, `decoder_heads` of `Architecture`
 ) -> MaskedAutoencoder:
-    "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
+    "Load a checkpoint; raise a `UserError` for a missing or misshapen tensor."
     state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
     depth = len(numbers_of(state, "blocks."))
     ours = _under_our_names(state, masked_names(depth))
@@ -438,9 +428,9 @@ def _autoencoder(
     channels: int,
     **kw,
 ) -> MaskedAutoencoder:
-    "The model that the shapes of a checkpoint tell, with its weights."
+    "Build the model inferred from the shapes, with its weights."
     if kw.pop("image_size", None) is not None:
-        raise UserError("the positions of a masked autoencoder tell its image_size; leave it out")
+        raise UserError("the positions determine a masked autoencoder's image_size; leave it out")
     sizes = _sizes_of(state, channels)
     heads = official_heads(variant, sizes["dim"]) if heads is None else heads
     architecture = Architecture(variant, heads=heads, **sizes, **kw)
@@ -448,10 +438,10 @@ def _autoencoder(
 
 # %% ../../nbs/models/masked.ipynb #8a5c0052
 def masked_vit_names(
-    depth: int,  # L, of the encoder
-    decoder_depth: int,  # of the decoder
-) -> dict[str, str]:  # names of the ViT-MAE of CRATE's repository -> ours
-    "How the tensors of a ViT-MAE are named, all but `pos_embed`."
+    depth: int,  # L of the encoder
+    decoder_depth: int,  # L of the decoder
+) -> dict[str, str]:  # official name -> ours
+    "Tensor names of the ViT-MAE of CRATE's repository, except `pos_embed`."
     names = _whole(_NAMES, _MODULES)
     modules = {k.rstrip("."): v.rstrip(".") for k, v in FORMATS["vit"].layer_names.items()}
     layer = _whole({}, modules)
@@ -463,18 +453,18 @@ def masked_vit_names(
 
 
 def load_masked_vit(
-    state: Mapping[str, Tensor],  # of the ViT-MAE of CRATE's repository, plain or inside `model`
-    heads: int | None = None,  # K of the encoder; None: that of the published size
-    channels: int = 3,  # of the images
-    **kw,  # `norm_eps`, `decoder_heads`, `dropout` as for `Architecture`
+    state: Mapping[str, Tensor],  # ViT-MAE of CRATE's repository, perhaps wrapped
+    heads: int | None = None,  # K of the encoder; None: as in the published size
+    channels: int = 3,  # image channels
+    **kw,  # `norm_eps`, `decoder_heads`, `dropout` of `Architecture`
 ) -> MaskedAutoencoder:
-    "A model with the weights of a checkpoint; a `UserError` if a tensor is missing or misfits."
+    "Load a checkpoint; raise a `UserError` for a missing or misshapen tensor."
     state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
     width, other = state["decoder_embed.weight"].shape
     if width != other or any(key.endswith("attn.qkv.bias") for key in state):
         raise UserError(
-            "a checkpoint of Meta's MAE, whose encoder reads no mask tokens; only the ViT-MAE of "
-            "CRATE's repository is built here, run it by the code that trained it"
+            "a checkpoint of Meta's MAE, whose encoder reads no mask tokens; we load only the "
+            "ViT-MAE of CRATE's repository, so run it with its original code"
         )
     depth, decoder = (len(numbers_of(state, part)) for part in ("blocks.", "decoder_blocks."))
     zeros = {
@@ -488,12 +478,12 @@ def load_masked_vit(
 # %% ../../nbs/models/masked.ipynb #8a5c0030
 @torch.no_grad()
 def probe_features(
-    model: MaskedEncoder,  # on the device of the images; left in evaluation mode
+    model: MaskedEncoder,  # on the images' device; left in evaluation mode
     x: Tensor,  # standardised images (m, C, H, W)
-    pool: str = "mean",  # `mean` of the patches, or the `class` token
-    batch_size: int = 250,  # images at once
+    pool: str = "mean",  # `mean` of the patches or `class` token
+    batch_size: int = 250,  # images per batch
 ) -> Tensor:  # (m, d) float32, on the CPU
-    "What a linear probe reads of the encoder; a `UserError` for an unknown `pool`."
+    "Encoder features for a linear probe; raise a `UserError` for an unknown `pool`."
     check_choice("pool", pool, ("mean", "class"))
     model.eval()
     batches = (model.encode(batch).float() for batch in x.split(batch_size))
@@ -502,16 +492,16 @@ def probe_features(
 
 # %% ../../nbs/models/masked.ipynb #8a5c0031
 def linear_probe(
-    features: Tensor,  # (m, d), of training images
-    labels: Tensor,  # (m,)
+    features: Tensor,  # training features (m, d)
+    labels: Tensor,  # training labels (m,)
     test_features: Tensor,  # (n, d)
     test_labels: Tensor,  # (n,)
-    c: float = 1.0,  # the inverse of the l2 penalty's weight
-    steps: int = 1000,  # of the optimiser, at most
+    c: float = 1.0,  # inverse weight of the l2 penalty
+    steps: int = 1000,  # maximum number of optimiser steps
 ) -> float:  # %
-    """The test accuracy of logistic regression on features that are standardised in training.
+    """Test accuracy of logistic regression, with features standardised on the training set.
 
-    A `UserError` if there are fewer than two classes, or features that are not finite.
+    Raise a `UserError` for fewer than two classes or features that are not finite.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -520,7 +510,7 @@ def linear_probe(
     if len(labels.unique()) < 2:
         raise UserError("the training labels are all the same; a linear probe needs two classes")
     if not (features.isfinite().all() and test_features.isfinite().all()):
-        raise UserError("some features are not finite; look at the encoder that made them")
+        raise UserError("some features are not finite; check the encoder")
     classifier = make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=steps))
     classifier.fit(features.double().cpu().numpy(), labels.cpu().numpy())
     test = test_features.double().cpu().numpy()
@@ -528,14 +518,14 @@ def linear_probe(
 
 # %% ../../nbs/models/masked.ipynb #8a5c0035
 def _pixels(x: Tensor, true: Tensor) -> Tensor:
-    "Images (B, C, H, W) as (B, H, W, 3) in [0, 1]; the range is that of the true images."
+    "Images (B, H, W, 3) in [0, 1], scaled to the range of the true images."
     low, high = true.amin((1, 2, 3), keepdim=True), true.amax((1, 2, 3), keepdim=True)
     shown = ((x - low) / (high - low).clamp_min(1e-6)).clamp(0, 1)
     return shown.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).cpu()
 
 
 def _hidden_pixels(mask: Tensor, a: Architecture) -> Tensor:
-    "Which pixels a mask of patches removes, (B, H, W, 1)."
+    "Mask of removed pixels (B, H, W, 1)."
     hidden = mask[..., None].bool().expand(-1, -1, a.patch_dim)
     return unpatchify(hidden, a.patch_size, a.image_size)[:, :1].permute(0, 2, 3, 1).cpu()
 
@@ -550,10 +540,10 @@ def _draw_row(axes: Sequence["Axes"], images: Tensor, name: str):
 @torch.no_grad()
 def draw_reconstructions(
     model: MaskedAutoencoder,  # in evaluation mode
-    x: Tensor,  # standardised images (B, C, H, W), of 1 or 3 channels
+    x: Tensor,  # standardised images (B, C, H, W), 1 or 3 channels
     mask: Tensor,  # (B, patches), true: removed
-    norm_pix: bool = False,  # whether the model was trained to predict standardised patches
-) -> "Figure":  # rows: masked, reconstructed, true; a column for each image
+    norm_pix: bool = False,  # whether the model predicts standardised patches
+) -> "Figure":  # rows: masked, reconstructed, true; one column per image
     "Draw masked, reconstructed and true images."
     import matplotlib.pyplot as plt
 

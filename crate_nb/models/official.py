@@ -29,7 +29,7 @@ _NEEDED = (
 
 
 def _variant_of(system: str, theirs: Iterable[str], ours: Iterable[str]) -> str:
-    "The row of `VARIANTS` that a checkpoint of a system is of."
+    "The row of `VARIANTS` for a checkpoint of a system."
     if system == "vit":
         return "vit" if any(key.startswith("fc_norm.") for key in theirs) else "vit-class"
     if system == "crate" and "layers.0.output.weight" not in ours:
@@ -38,20 +38,20 @@ def _variant_of(system: str, theirs: Iterable[str], ours: Iterable[str]) -> str:
 
 
 def _norm_twice(theirs: Iterable[str], said: bool | None) -> bool:
-    "Whether the last norm of a checkpoint is applied twice; a `UserError` if that has to be said."
+    "Whether the last norm is applied twice; raise a `UserError` if the caller must choose."
     is_open = any(key.startswith("fc_norm.") for key in theirs)
     if is_open and said is None:
         raise UserError(
-            "a ViT with 'fc_norm' is timm's, or of CRATE's repository, which applies that norm "
-            "twice, and no tensor tells which; say load_official(state, norm_twice=False) or True"
+            "a ViT with 'fc_norm' is from timm or from CRATE's repository, and the tensors do not "
+            "determine which; give norm_twice=False (timm) or norm_twice=True (CRATE's repository)"
         )
     if said and not is_open:
-        raise UserError("norm_twice is for a ViT with 'fc_norm', and there is none; leave it out")
+        raise UserError("norm_twice applies only to a ViT with 'fc_norm'; leave it out")
     return bool(said)
 
 
 def _check_needed(form: Format, state: Mapping[str, Tensor]):
-    "The tensors that tell the sizes are there, in the right number of dimensions."
+    "Raise a `UserError` unless the tensors that determine the sizes are present."
     for name in _NEEDED:
         if name not in state:
             raise UserError(f"not a checkpoint of {form.system}: no tensor for {name!r}")
@@ -64,12 +64,12 @@ def _check_needed(form: Format, state: Mapping[str, Tensor]):
 
 
 def _depth_of(state: Mapping[str, Tensor]) -> int:
-    "The number of layers; a `UserError` if their numbers have a gap."
+    "The number of layers; raise a `UserError` for a gap in their numbers."
     numbers = numbers_of(state, "layers.")
     beyond = sorted(numbers - {str(l) for l in range(len(numbers))})
     if beyond:
         raise UserError(
-            f"the checkpoint has {len(numbers)} layers, and {beyond[0]!r} is one of their numbers; "
+            f"the checkpoint has {len(numbers)} layers, one of them numbered {beyond[0]!r}; "
             "layers must be numbered from 0 without gaps"
         )
     return len(numbers)
@@ -83,7 +83,7 @@ def _architecture_of(
     image_size: int | Sequence[int] | None,
     **kw,
 ) -> Architecture:
-    "The architecture that the shapes of a renamed state dict tell."
+    "Infer the architecture from the shapes of a renamed state dict."
     dim, patch_dim = state["tokeniser.embed.1.weight"].shape
     patch, depth = math.isqrt(patch_dim // channels), _depth_of(state)
     classes = len(state["head.1.weight"])
@@ -92,7 +92,7 @@ def _architecture_of(
     inner = len(state["layers.0.compress.U"]) if "layers.0.compress.U" in state else dim
     heads = _usual_heads(variant, dim, inner) if heads is None else heads
     if inner % heads:
-        raise UserError(f"{heads} heads do not divide their common width of {inner}; say heads")
+        raise UserError(f"{heads} heads do not divide their common width of {inner}; give another")
     height, width = _image_size(state["tokeniser.positions"].shape[1] - 1, patch, image_size)
     return Architecture(
         variant=variant,
@@ -112,18 +112,18 @@ def _architecture_of(
 def _image_size(
     patches: int, patch: int, said: int | Sequence[int] | None
 ) -> tuple[int, int]:  # height and width
-    "The size of the images; a `UserError` if it has to be said, or is not that of the positions."
+    "The image size; raise a `UserError` if the positions do not determine or fit it."
     side = math.isqrt(patches)
     if said is None and side**2 != patches:
         raise UserError(
-            f"the positions are those of {patches} patches, which make no square; "
-            "say image_size=(height, width) in pixels"
+            f"the checkpoint has positions for {patches} patches, which form no square; "
+            "give image_size=(height, width) in pixels"
         )
     height, width = (side * patch,) * 2 if said is None else _pair(said)
     if height % patch or width % patch or height * width != patches * patch**2:
         raise UserError(
             f"images of {height} x {width} pixels are not {patches} patches of {patch} x {patch}, "
-            "of which the positions are; say another image_size, or none"
+            "as in the checkpoint; give another image_size, or leave it out"
         )
     return height, width
 
@@ -131,13 +131,13 @@ def _image_size(
 def _pair(size: int | Sequence[int]) -> tuple[int, int]:
     sides = (size, size) if isinstance(size, int) else tuple(size)
     if len(sides) != 2 or not all(isinstance(s, int) and s > 0 for s in sides):
-        raise UserError(f"image_size is {size!r}; give pixels a side, or (height, width)")
+        raise UserError(f"image_size is {size!r}; give the side in pixels, or (height, width)")
     return int(sides[0]), int(sides[1])
 
 
 def _usual_heads(variant: str, dim: int, inner: int) -> int:
-    "The heads of the published size; 64 channels a head where their common width is another."
-    if variant == "crate-identity":  # the official CRATE has no output map where it has one head
+    "Heads of the published size; 64 channels per head if their total width differs from d."
+    if variant == "crate-identity":  # the official CRATE has no output map if it has one head
         return 1
     return official_heads(variant, dim) if inner == dim else max(inner // 64, 1)
 
@@ -146,22 +146,22 @@ def _check_options(form: Format, options: Mapping[str, object]):
     for name in options:
         if name not in ("eta", "lam", "dropout", "norm_twice", "norm_eps", "head_eps", "pool"):
             raise UserError(
-                f"a checkpoint of {form.system} tells its {name} itself, or has none; "
+                f"{name} is not an option for a checkpoint of {form.system}; "
                 "allowed: heads, channels, eta, lam, dropout, norm_eps, head_eps"
             )
 
 # %% ../../nbs/models/official.ipynb #6b0d0062
 def _one_head(theirs: Mapping[str, Tensor], read: str | None) -> dict[str, Tensor]:
-    "The two linear maps at the end of CRATE's demo as one, or the first alone."
+    "Merge the two last linear maps of CRATE's demo, or take only the first."
     rest = {k: v for k, v in theirs.items() if k not in ("head.weight", "head.bias")}
     if len(rest) == len(theirs):
         if read is not None:
-            raise UserError("head is for a CRATE with a 'head' behind 'mlp_head'; leave it out")
+            raise UserError("head is for a CRATE with 'head' after 'mlp_head'; leave it out")
         return rest
     W, b = (rest[f"mlp_head.1.{name}"].double() for name in ("weight", "bias"))
     outer = theirs["head.weight"].double()
     if not outer.shape[1] == len(W) == W.shape[1]:
-        raise UserError("'head.weight' of the checkpoint does not read what 'mlp_head' gives")
+        raise UserError("'head.weight' of the checkpoint does not fit the output of 'mlp_head'")
     if check_choice("head", read or "classes", ("classes", "features")) == "classes":
         rest["mlp_head.1.weight"] = (outer @ W).to(theirs["head.weight"].dtype)
         rest["mlp_head.1.bias"] = (outer @ b + theirs["head.bias"]).to(theirs["head.bias"].dtype)
@@ -176,7 +176,7 @@ def _load_named(
     image_size: int | Sequence[int] | None = None,
     **kw,
 ) -> LayeredModel:
-    "A model of a system whose tensors differ from ours in their names alone."
+    "Load a system whose tensors differ from ours only in their names."
     form = FORMATS[system]
     _check_options(form, kw)
     ours = from_official(theirs, system)
@@ -188,12 +188,12 @@ def _load_named(
 
 
 def load_jax(
-    state: Mapping[str, Tensor],  # parameters of CRATE-alpha's JAX code, as `unwrap` gives them
-    heads: int | None = None,  # K, as the checkpoint tells it; another number is refused
+    state: Mapping[str, Tensor],  # parameters of CRATE-alpha's JAX code, from `unwrap`
+    heads: int | None = None,  # K; must agree with the checkpoint
     channels: int = 3,  # of the images
     **kw,  # as for `load_official`
 ) -> LayeredModel:
-    "CRATE-alpha with parameters of JAX; every LayerNorm has an eps of 1e-6 there."
+    "Load CRATE-alpha from JAX parameters; every LayerNorm has an eps of 1e-6 there."
     own = next((t.shape[1] for key, t in state.items() if key.endswith("/proj/kernel")), 1)
     if heads not in (None, own):
         raise UserError(f"the checkpoint has {own} heads, not {heads}; leave heads out")
@@ -202,7 +202,7 @@ def load_jax(
 
 # %% ../../nbs/models/official.ipynb #6b0d0063
 def _as_built(system: str, a: Architecture, head: str | None) -> dict[str, object]:
-    "What a model was built with, by the names of options of `load_official`."
+    "The settings of a model, by option names of `load_official`."
     row = VARIANTS[a.variant]
     pool = a.pool or row.pool
     eps = a.norm_eps or row.norm_eps
@@ -220,13 +220,13 @@ def _as_built(system: str, a: Architecture, head: str | None) -> dict[str, objec
 
 
 def _settle(system: str, built: Mapping[str, object], said: Mapping[str, object], variant: str):
-    "Refuse what is said of a checkpoint and not built, and warn of what is built and not said."
+    "Raise for options that contradict the model; warn of settings that we assumed."
     form = FORMATS[system]
     for name, value in said.items():
         if name in built and value not in (None, built[name]):
             raise UserError(
                 f"a checkpoint of {form.system} is built with {name}={built[name]!r} here, not "
-                f"with {name}={value!r}; run it by the code that trained it"
+                f"with {name}={value!r}; run it with its original code"
             )
     untold = [*form.untold, *(["head"] if built["head"] else [])]
     assumed = [f"{name}={built[name]!r}" for name in untold if said.get(name) is None]
@@ -234,16 +234,15 @@ def _settle(system: str, built: Mapping[str, object], said: Mapping[str, object]
         listed = " and ".join(filter(None, [", ".join(assumed[:-1]), assumed[-1]]))
         warnings.warn(
             f"a checkpoint of {form.system} is built as {variant} with {listed}, "
-            f"which no tensor tells; if that is right, say so ({', '.join(assumed)})",
+            f"which the tensors do not determine; confirm or override ({', '.join(assumed)})",
             stacklevel=3,
         )
 
 # %% ../../nbs/models/official.ipynb #6b0d0064
 def _options(system: str, said: dict[str, Any]) -> dict[str, Any]:
-    "What is said, in the words of `Architecture`, for the loader of a system."
     kw = {name: value for name, value in said.items() if value is not None}
     if system == "crate" and kw.get("pool") == "mean":
-        kw["pool"] = "all"  # the official CRATE counts the class token
+        kw["pool"] = "all"  # the official mean includes the class token
     else:
         kw.pop("pool", None)
     return kw
@@ -260,45 +259,43 @@ def load_official(
     head: str | None = None,
     **kw,
 ) -> LayeredModel:
-    """A model with the weights of a checkpoint of CRATE, CRATE-alpha, ToST, a masked one or a ViT.
+    """Load an official checkpoint of CRATE, CRATE-alpha, ToST, a masked autoencoder or a ViT.
 
-    A warning names what no tensor tells and the caller did not say.
+    We warn of each setting that the tensors do not determine and you did not give.
 
     Parameters
     ----------
     state : mapping
-        The state dict of one of the systems, with any wrappers and prefixes; of CRATE-alpha, the
-        nested numpy arrays of its JAX code, too.
+        State dict, with any wrappers and prefixes; for CRATE-alpha also the nested numpy arrays of
+        its JAX code.
     heads : int, optional
-        K, which no shape tells; None: that of the published size.
+        K; None: as in the published size.
     channels : int, default 3
-        Of the images; the shapes tell only channels x patch_size^2.
+        Image channels; the shapes determine only channels x patch_size^2.
     image_size : int or (int, int), optional
-        Pixels a side, or height and width. None: the square that the positions tell; of ToST,
-        which has none, 224.
+        Side, or height and width (pixels). None: the square that fits the positions; 224 for ToST.
     pool : {"class", "mean"}, optional
-        What the head reads, as its own code calls it: CRATE's mean is of all tokens. None: what
-        is usual, with a warning.
+        Input of the head, as in the original code: CRATE's mean is over all tokens. None: the
+        usual choice, with a warning.
     norm_twice : bool, optional
-        For a ViT with `fc_norm`: False for timm's, True for that of CRATE's repository.
+        For a ViT with `fc_norm`: False for timm, True for CRATE's repository.
     tokens_norm : bool, optional
         Whether ToST normalises all tokens in class attention; None: yes, with a warning.
     head : {"classes", "features"}, optional
-        For CRATE's demo: what its second linear map gives, or the first; None: classes, with a
+        For CRATE's demo: output of its second or its first linear map; None: classes, with a
         warning.
     **kw
-        `eta`, `lam`, `dropout`, `norm_eps`, `head_eps` and `decoder_heads`, as for
-        `Architecture`.
+        `eta`, `lam`, `dropout`, `norm_eps`, `head_eps`, `decoder_heads` of `Architecture`.
 
     Returns
     -------
     LayeredModel
-        A `Classifier`; of ToST and masked autoencoders, a model of their own kind.
+        A `Classifier`, `TostVision` or `MaskedAutoencoder`.
 
     Raises
     ------
     UserError
-        If a tensor is missing or misfits, or an option has to be said or has no meaning.
+        If a tensor is missing or does not fit, or an option is missing or inapplicable.
 
     Examples
     --------
@@ -316,7 +313,7 @@ def load_official(
     if _norm_twice(theirs, norm_twice):
         said["norm_twice"] = True
     load = resolve(FORMATS[system].loader or partial(_load_named, system))
-    with reading("the shapes in the checkpoint tell no model", "ask for a whole one"):
+    with reading("the shapes in the checkpoint fit no model", "get a complete copy"):
         is_demo = system == "crate" and "head.weight" in theirs
         if system == "crate" or head is not None:
             theirs = _one_head(theirs, head)

@@ -20,7 +20,7 @@ from .probe import Subspaces, layers_of, subspaces_of, tensor_of
 
 # %% ../../nbs/models/penalty.ipynb #47224277
 def _again(value: Any, detach: bool) -> Any:
-    "An argument of a layer for its second call."
+    "An argument for the layer's second call."
     if isinstance(value, Tensor):
         return value.detach() if detach and value.is_floating_point() else value
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
@@ -29,7 +29,7 @@ def _again(value: Any, detach: bool) -> Any:
 
 
 class _Penalty:
-    "The SRR of one layer's output for the last batch."
+    "SRR of one layer's output for the last batch."
 
     def __init__(
         self,
@@ -42,15 +42,15 @@ class _Penalty:
     ):
         self.layers, self.layer, self.detach = layers, layer, detach
         self.subspaces, self.srr, self.sequence_first = subspaces, srr, sequence_first
-        self.read: dict[int, tuple[tuple, dict]] = {}  # layer -> what its last call was given
-        self.is_running = False  # the layer's second call
+        self.read: dict[int, tuple[tuple, dict]] = {}  # layer -> arguments of its last call
+        self.is_running = False  # during the layer's second call
 
     def note(self, l: int, layer: nn.Module, args: tuple, kwargs: dict) -> None:
         if not self.is_running:
             self.read[l] = (args[:1] if isinstance(layer, Layer) else args), kwargs
 
     def tokens(self, l: int) -> Tensor:
-        "f^l of what layer l read last, (B, N, d)."
+        "Output of layer l for its last input, (B, N, d)."
         if l not in self.read:
             raise UserError(
                 "the model did not run since the last penalty; within the block, call the model "
@@ -84,49 +84,48 @@ def srr_penalty(
     layers: str | nn.Module | Sequence | None = None,
 ) -> Iterator[Callable[[], Tensor]]:
     """
-    SRR of one layer as a term of the loss, for any transformer and any training loop.
+    SRR of one layer as a loss term, for any transformer and any training loop.
 
     Parameters
     ----------
     model : nn.Module
-        Any model that `layerwise_srr` reads; also inside torch.compile, DistributedDataParallel or
-        PEFT, and DataParallel on one device.
+        Any model supported by `layerwise_srr`, also inside torch.compile, DistributedDataParallel
+        or PEFT, and DataParallel on one device.
     layer : int or "random", default -1
-        The layer to regularise: 1 to L, or -1 to -L from the end; "random" draws it anew for each
-        batch, as in the paper's Table 6.
+        Layer to regularise: 1 to L, -1 to -L from the end, or "random" for a new draw per batch
+        (Table 6 of the paper).
     u : str, Tensor, sequence or callable, optional
-        The subspaces (K, d, p), as for `layerwise_srr`: "value" for softmax attention. By default a
-        layer's own `u`. They are read from the current weights for each batch, with their gradient.
+        Subspaces (K, d, p), as for `layerwise_srr`, such as "value" for softmax attention. By
+        default the layer's `u`. We read them with gradient from the current weights per batch.
     eps : float, default 0.5
         Distortion (> 0), squared inside.
     lam : float, default 0.1
         Weight of the sparsity.
     sparsity : {"l0", "l1"}, default "l0"
-        "l0" adds to the value alone; "l1" has a gradient, too.
+        "l0" has no gradient, "l1" has one.
     detach : bool, default True
-        Whether the gradient stops at the layer's input, as in the paper. False: all layers before
-        it receive the gradient, too.
+        Whether to stop the gradient at the layer's input, as in the paper. False: earlier layers
+        receive it, too.
     layers : str, module or sequence of them, optional
-        The modules that count as layers, such as "blocks.*". By default those that
-        `layerwise_srr` finds.
+        Modules that count as layers, such as "blocks.*". By default as in `layerwise_srr`.
 
     Yields
     ------
     callable
-        Call it after the model: it returns the mean SRR over the last batch, a scalar with gradient
-        (nats plus lam times the sparsity). The layer runs a second time, with new dropout.
+        Call it after the model for the mean SRR over the last batch, a scalar with gradient (nats
+        plus lam times the sparsity). The layer runs a second time, with new dropout.
 
     Raises
     ------
     UserError
-        If there is no such layer, if it has no subspaces, or if `penalty()` is called without a
-        forward pass of the model since the last call.
+        If there is no such layer, if it has no subspaces, or if you call `penalty()` without a
+        forward pass since the last call.
 
     Notes
     -----
-    Equation 14 of the paper, where alpha is 0.001. Nothing keeps U from shrinking, which lowers R^c
-    without compressing a token. To prevent that, give `u` as a function that returns the subspaces
-    of a layer with columns of length 1: those of `head_subspaces`, normalised over d.
+    Equation 14 of the paper, where alpha is 0.001. Shrinking U also lowers the penalty, without
+    compressing anything. To prevent that, give `u` as a function that normalises a layer's
+    subspaces, such as `head_subspaces(layer)`, to columns of length 1.
 
     Examples
     --------
@@ -153,7 +152,7 @@ def srr_penalty(
     subspaces = partial(_subspaces_now, u, found)
     wanted = range(1, len(found) + 1) if isinstance(position, str) else [position]
     for l in wanted:
-        subspaces(l)  # what is missing is an error before any work
+        subspaces(l)  # fail before any work
     srr = partial(sparse_rate_reduction, eps=eps, lam=lam, sparsity=sparsity)
     penalty = _Penalty(found, position, subspaces, srr, detach, row.sequence_first)
     handles = [
@@ -169,16 +168,16 @@ def srr_penalty(
 
 
 def _position(layer: int | str, depth: int) -> int | str:
-    "1 to L, or random."
+    "The layer as 1 to L, or random."
     if isinstance(layer, int) and -depth <= layer < 0:
         return depth + 1 + layer
     if layer != "random":
-        pick_layer(layer, depth)  # 1 to L, or an error
+        pick_layer(layer, depth)  # validates
     return layer
 
 
 def _subspaces_now(u: Subspaces, layers: list[nn.Module], l: int) -> Tensor:
-    "The subspaces of a layer, from its weights as they are now."
+    "The subspaces of a layer, from its current weights."
     is_list = isinstance(u, (list, tuple)) or isinstance(u, Tensor) and u.ndim == 4
     one = subspaces_of(u, layers)[l - 1] if is_list else subspaces_of(u, layers[l - 1 : l])[0]
     if one is None:

@@ -29,7 +29,7 @@ from .family import LayeredModel
 def effective_rank(
     z: Tensor,  # tokens (..., N, d)
 ) -> Tensor:  # (...) float64, from 1 to min(N, d); NaN if all tokens are 0
-    "exp of the entropy of the normalised singular values (Roy and Vetterli 2007)."
+    "Exponential of the entropy of normalised singular values (Roy and Vetterli 2007)."
     z = z.double()
     gram = z @ z.mT if z.shape[-2] <= z.shape[-1] else z.mT @ z
     sigma = _without_noise(torch.linalg.eigvalsh(gram)).sqrt()
@@ -38,20 +38,20 @@ def effective_rank(
 
 
 def _without_noise(eigenvalues: Tensor) -> Tensor:
-    "Eigenvalues (..., n) in ascending order; those below the rounding of the largest become 0."
+    "Set eigenvalues (..., n), ascending, to 0 below the rounding error of the largest."
     noise = eigenvalues.shape[-1] * torch.finfo(eigenvalues.dtype).eps * eigenvalues[..., -1:]
     return eigenvalues.where(eigenvalues > noise, 0)
 
 # %% ../../nbs/models/probe.ipynb #9b0a0009
 @contextmanager
 def hooked(
-    modules: Iterable[nn.Module],  # whose outputs are wanted
-    see: Callable[[nn.Module, object], object],  # called with a module and its output, each time
+    modules: Iterable[nn.Module],  # modules to observe
+    see: Callable[[nn.Module, object], object],  # called with each module and its output
 ) -> Iterator[None]:
-    "Show `see` what the modules give, within a `with` block; the outputs stay as they are."
+    "Call `see` on each module output within a `with` block; outputs stay unchanged."
 
     def hook(module, inputs, output):
-        see(module, output)  # a hook that returned something would replace the output
+        see(module, output)  # return None: a result would replace the output
 
     handles = []
     try:
@@ -64,31 +64,31 @@ def hooked(
 
 # %% ../../nbs/models/probe.ipynb #9b0a000c
 def _matches(name: str, pattern: object) -> bool:
-    "Whether a module's name fits a pattern, part by part; a module fits no name."
-    if not isinstance(pattern, str) or not name:  # the model itself has the empty name
+    "Whether a module name matches a pattern, part by part."
+    if not isinstance(pattern, str) or not name:  # the model itself has an empty name
         return False
     parts, wanted = name.split("."), pattern.split(".")
     return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def _ends_with(name: str, pattern: str) -> bool:
-    "Whether the last parts of a name fit a pattern, so that wrappers and trunks may stand before."
+    "Whether the last parts of a name match a pattern, ignoring prefixes of wrappers."
     last = name.split(".")[-len(pattern.split(".")) :]
     return _matches(".".join(last), pattern) and last[-1].isdecimal()
 
 
 def _overview(model: nn.Module) -> str:
-    "The first names of a model's modules, with `*` for numbers."
+    "The first module names of a model, with `*` for numbers."
     names = [re.sub(r"(?<=\.)\d+", "*", name) for name, _ in model.named_modules() if name]
     first = list(dict.fromkeys(names))[:8]
     return f"a {type(model).__name__} has {', '.join(first) or 'no modules'}"
 
 
 def find_modules(
-    model: nn.Module,  # the model that has the modules
-    wanted: str | nn.Module | Sequence[str | nn.Module],  # names, patterns, modules, or a mixture
-) -> dict[str, nn.Module]:  # name -> module, in the order wanted, each module once
-    "The modules that names and patterns stand for; a `UserError` if one stands for none."
+    model: nn.Module,  # model to search
+    wanted: str | nn.Module | Sequence[str | nn.Module],  # names, patterns or modules
+) -> dict[str, nn.Module]:  # name -> module, in the given order, without duplicates
+    "Find modules by name or pattern; raise a `UserError` if one matches none."
     if isinstance(wanted, str) or not isinstance(wanted, (Sequence, nn.ModuleList)):
         wanted = [wanted]
     found: dict[str, nn.Module] = {}
@@ -102,8 +102,8 @@ def find_modules(
 
 # %% ../../nbs/models/probe.ipynb #9b0a000f
 _ORDER = ("query", "key", "value")
-_HEAD_WIDTH = ("head_dim", "attention_head_size")  # p, as an attention module may call it
-_HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head")  # K
+_HEAD_WIDTH = ("head_dim", "attention_head_size")  # possible names of p
+_HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head")  # possible names of K
 
 
 def _fused(weight: Tensor, which: str) -> Tensor:  # (3 K p, d) -> (K p, d)
@@ -111,12 +111,12 @@ def _fused(weight: Tensor, which: str) -> Tensor:  # (3 K p, d) -> (K p, d)
 
 
 def _conv1d(layer: Any, which: str) -> Tensor:
-    "GPT-2's own Conv1D keeps its weight transposed, (d, 3 K p)."
+    "GPT-2's Conv1D stores its weight transposed, (d, 3 K p)."
     linear = isinstance(layer, nn.Linear)
     return _fused(layer.weight if linear else layer.weight.mT, which)
 
 
-# what an attention module calls its weights -> how the matrix (K p, d) of one of them is read
+# attribute of an attention module -> reader of one matrix (K p, d)
 _HELD: dict[str, Callable[[Any, str], Tensor]] = {
     "value": lambda m, which: getattr(m, which).weight,  # BERT
     "v_proj": lambda m, which: getattr(m, which[0] + "_proj").weight,  # Llama, CLIP, ViT
@@ -130,7 +130,7 @@ _HELD: dict[str, Callable[[Any, str], Tensor]] = {
 
 
 def _width_of_head(m: nn.Module, rows: int) -> int | None:
-    "p, from the width of a head or the number of heads; None if the module tells neither."
+    "p, from the head width or the number of heads; None if neither is an attribute."
     for name in _HEAD_WIDTH:
         if isinstance(getattr(m, name, None), int):
             return getattr(m, name)
@@ -139,19 +139,19 @@ def _width_of_head(m: nn.Module, rows: int) -> int | None:
 
 # %% ../../nbs/models/probe.ipynb #9b0a0010
 def _check_no_adapter(attention: nn.Module) -> None:
-    "A `UserError` if a projection carries LoRA or the like, which its `weight` leaves out."
+    "Raise a `UserError` for an adapter such as LoRA, which `weight` does not include."
     if any(hasattr(child, "base_layer") for child in attention.children()):
         raise UserError(
             f"the projections of a {type(attention).__name__} carry an adapter of PEFT, which "
-            "their weights leave out; call model.merge_and_unload() first"
+            "their weights do not include; call model.merge_and_unload() first"
         )
 
 
 def head_subspaces(
-    layer: nn.Module,  # that is or holds a softmax attention; the first one counts
-    which: str = "value",  # whose rows: `query`, `key` or `value`
+    layer: nn.Module,  # is or contains a softmax attention; we use the first
+    which: str = "value",  # `query`, `key` or `value`
 ) -> Tensor:  # (K, d, p), a view of the weights
-    "The rows of W_q, W_k or W_v, by heads, as bases: an interpretation, and not the paper's."
+    "Bases from the rows of W_q, W_k or W_v, by head; our interpretation, not the paper's."
     check_choice("projection", which, _ORDER)
     for m in layer.modules():
         for name, read in _HELD.items():
@@ -168,14 +168,14 @@ def head_subspaces(
 
 # %% ../../nbs/models/probe.ipynb #9b0a0016
 def _first(batch: object) -> Any:
-    "The inputs of a batch that may hold labels, too."
+    "The inputs of a batch, without labels."
     return batch[0] if isinstance(batch, (tuple, list)) else batch
 
 
 def call_model(
-    model: nn.Module,  # called as it is
+    model: nn.Module,  # any model
     batch: object,  # a tensor, (inputs, ...), or a mapping of keyword inputs
-) -> object:  # what the model gives
+) -> object:  # output of the model
     "Run a model on a batch."
     if isinstance(batch, Mapping):
         return model(**batch)
@@ -183,10 +183,10 @@ def call_model(
 
 # %% ../../nbs/models/probe.ipynb #9b0a0017
 def run_layers(
-    model: LayeredModel,  # or any with tokens(x) -> Z^0 and layers
+    model: LayeredModel,  # or any model with tokens(x) -> Z^0 and layers
     batch: object,  # inputs, or (inputs, ...)
 ) -> Tensor:  # Z^L (B, N, d)
-    "Run all layers on all tokens, as the models of this package do not for their last layer."
+    "Run all layers on all tokens (`forward` may skip tokens in the last layer)."
     z = model.tokens(_first(batch))
     for layer in model.layers:
         z = layer(z)
@@ -198,25 +198,25 @@ def _no(_: nn.Module) -> bool:
 
 
 def _outermost(found: Mapping[str, nn.Module]) -> dict[str, nn.Module]:
-    "Without the modules that are inside another one."
+    "Drop modules inside another one."
     inside = {name for name in found for other in found if name.startswith(f"{other}.")}
     return {name: module for name, module in found.items() if name not in inside}
 
 
 @dataclass(frozen=True)
 class Adapter:
-    "What `layerwise_srr` knows of a kind of model."
+    "How `layerwise_srr` handles one kind of model."
 
     recognises: Callable[[nn.Module], bool] = _no  # whether a model is of this kind
-    layers: tuple[str, ...] = ()  # how names of its layers end; the first that fits counts
-    sequence_first: Callable[[nn.Module], bool] = _no  # whether a layer gives (N, B, d)
+    layers: tuple[str, ...] = ()  # patterns for ends of layer names; the first match counts
+    sequence_first: Callable[[nn.Module], bool] = _no  # whether a layer returns (N, B, d)
     run: Callable[[Any, object], object] = call_model  # (model, batch), results unused
 
     def find(
         self,
         model: nn.Module,  # of this kind
-    ) -> dict[str, nn.Module]:  # name -> layer; empty if no pattern fits
-        "The layers of a model."
+    ) -> dict[str, nn.Module]:  # name -> layer; empty without a match
+        "Find the layers of a model."
         for pattern in self.layers:
             found = {n: m for n, m in model.named_modules() if _ends_with(n, pattern)}
             if found:
@@ -232,7 +232,7 @@ def _has_tokens(model: nn.Module) -> bool:
 
 
 def _from_package(package: str) -> Callable[[nn.Module], bool]:
-    "Whether a class of the package, or a class derived from one, is part of a model."
+    "Test whether a model contains a class of the package or a subclass."
 
     def recognises(model: nn.Module) -> bool:
         classes = {c for module in model.modules() for c in type(module).__mro__}
@@ -252,7 +252,7 @@ def _torch_sequence_first(layer: nn.Module) -> bool:
     return isinstance(layer, _TORCH_LAYERS) and not layer.self_attn.batch_first
 
 
-# name -> adapter; a new kind of model is a new row
+# name -> adapter; add a row for a new kind of model
 ADAPTERS: dict[str, Adapter] = {
     "crate_nb": Adapter(_has_tokens, ("layers.*",), run=run_layers),
     "timm": Adapter(_from_package("timm"), ("blocks.*",)),
@@ -267,13 +267,13 @@ ADAPTERS: dict[str, Adapter] = {
 # %% ../../nbs/models/probe.ipynb #9b0a001b
 def adapter_of(
     model: nn.Module,  # any
-) -> str:  # the name of a row of `ADAPTERS`
-    "The first row that recognises a model and finds its layers; a `UserError` if none does."
+) -> str:  # name in `ADAPTERS`
+    "The first row that recognises a model and finds its layers; raise a `UserError` if none."
     for name, row in ADAPTERS.items():
         if row.recognises(model) and row.find(model):
             return name
     raise UserError(
-        f"no adapter knows the layers of a {type(model).__name__}; "
+        f"no adapter finds the layers of a {type(model).__name__}; "
         f"name them, such as layers='blocks.*' ({_overview(model)})"
     )
 
@@ -281,7 +281,7 @@ def adapter_of(
 def unwrapped(
     model: nn.Module,  # perhaps inside DataParallel, DistributedDataParallel or torch.compile
 ) -> nn.Module:  # with the same weights
-    "The model inside wrappers that change how it is run, and not what it computes."
+    "Unwrap a model from wrappers that do not change its computation."
     while True:
         if isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
             model = model.module
@@ -292,8 +292,8 @@ def unwrapped(
 
 # %% ../../nbs/models/probe.ipynb #9b0a001e
 def tensor_of(
-    output: object,  # what a layer gives: a tensor, a tuple, or a dictionary of Hugging Face
-) -> Any:  # the tensor, if there is one
+    output: object,  # output of a layer: tensor, tuple, or Hugging Face dictionary
+) -> Any:  # usually the tensor
     "The output itself, or its first element."
     if isinstance(output, Mapping):
         output = tuple(output.values())
@@ -301,7 +301,7 @@ def tensor_of(
 
 
 def _check_tokens(z: Any, name: str, size: int | None) -> None:
-    "Raise a `UserError` unless `z` is (B, N, d), real and finite."
+    "Raise a `UserError` unless `z` is (B, N, d), floating point and finite."
     is_tensor = isinstance(z, Tensor) and not z.is_nested
     if not is_tensor or z.ndim != 3 or not z.numel() or not z.is_floating_point():
         given = f"{tuple(z.shape)}, {z.dtype}" if is_tensor else f"a {type(z).__name__}"
@@ -319,7 +319,7 @@ def _check_tokens(z: Any, name: str, size: int | None) -> None:
 
 
 def _check_subspaces(u: Tensor | None, name: str, width: int | None = None) -> None:
-    "Raise a `UserError` unless `u` is None or (K, d, p), with d the width of the tokens."
+    "Raise a `UserError` unless `u` is None or (K, d, p), with token width d."
     is_basis = isinstance(u, Tensor) and u.ndim == 3
     if u is not None and not (is_basis and width in (None, u.shape[1])):
         given = tuple(u.shape) if isinstance(u, Tensor) else f"a {type(u).__name__}"
@@ -330,7 +330,7 @@ def _check_subspaces(u: Tensor | None, name: str, width: int | None = None) -> N
 
 # %% ../../nbs/models/probe.ipynb #9b0a0020
 def _own_subspaces(layer: nn.Module) -> Tensor | None:
-    "The `u` that a layer has, as those of CRATE do; None without."
+    "The attribute `u` of a layer, as in CRATE; else None."
     return getattr(layer, "u", None)
 
 
@@ -339,15 +339,15 @@ SUBSPACES: dict[str, Callable[[nn.Module], Tensor | None]] = {  # name for `u` -
     **{which: partial(head_subspaces, which=which) for which in _ORDER},
 }
 
-# what `layerwise_srr` takes as `u`: a name, one (K, d, p), one for each layer, or a function
+# `u` of `layerwise_srr`: a name, one (K, d, p), one per layer, or a function
 Subspaces = None | str | Tensor | Sequence[Tensor | None] | Callable[[nn.Module], Tensor | None]
 
 
 def subspaces_of(
     u: Subspaces,  # as for `layerwise_srr`
-    layers: Sequence[nn.Module],  # of a model, in their order
-) -> Sequence[Tensor | None]:  # one (K, d, p) or None for each layer
-    "The subspaces of layers; a `UserError` if there are fewer or more of them."
+    layers: Sequence[nn.Module],  # layers of a model, in order
+) -> Sequence[Tensor | None]:  # one (K, d, p) or None per layer
+    "Resolve `u` to subspaces per layer; raise a `UserError` if the numbers differ."
     u = "own" if u is None else u
     if isinstance(u, str):
         u = SUBSPACES[check_choice("name of subspaces", u, SUBSPACES)]
@@ -370,11 +370,11 @@ def subspaces_of(
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    "A layer whose tokens are read, and its subspaces."
+    "A layer to measure, with its subspaces."
 
     name: str  # as in `named_modules`
     u: Tensor | None  # (K, d, p)
-    source: str  # where `u` is from: a name in `SUBSPACES`, `given` or `none`
+    source: str  # origin of `u`: a name in `SUBSPACES`, `given` or `none`
 
 
 def _with_subspaces(layers: Mapping[str, nn.Module], u: Subspaces) -> dict[nn.Module, _Chosen]:
@@ -387,7 +387,7 @@ def _with_subspaces(layers: Mapping[str, nn.Module], u: Subspaces) -> dict[nn.Mo
 
 # %% ../../nbs/models/probe.ipynb #17ee7a98
 def _adapter_row(model: nn.Module, layers: object, adapter: str | Adapter | None) -> Adapter:
-    "The row that is given, fits, or serves all models whose layers are named."
+    "The given adapter, the matching one, or the default for named layers."
     if isinstance(adapter, Adapter):
         return adapter
     if adapter is not None:
@@ -399,11 +399,11 @@ def _adapter_row(model: nn.Module, layers: object, adapter: str | Adapter | None
 
 
 def layers_of(
-    model: nn.Module,  # in its wrappers, as its names of layers are
+    model: nn.Module,  # with any wrappers
     layers: str | nn.Module | Sequence | None = None,  # as for `layerwise_srr`
-    adapter: str | Adapter | None = None,  # likewise
-) -> tuple[dict[str, nn.Module], Adapter]:  # name -> layer; what is known of the model
-    "The layers that are named, or those of the adapter; a `UserError` if there are none."
+    adapter: str | Adapter | None = None,  # as for `layerwise_srr`
+) -> tuple[dict[str, nn.Module], Adapter]:  # name -> layer; the adapter
+    "Find the named layers, or the adapter's; raise a `UserError` if there are none."
     inner = unwrapped(model)
     row = _adapter_row(inner, layers, adapter)
     found = row.find(inner) if layers is None else find_modules(model, layers)
@@ -414,13 +414,11 @@ def layers_of(
     return found, row
 
 # %% ../../nbs/models/probe.ipynb #9b0a0022
-TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")  # columns, each with `<term>_std`
+TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")  # columns, each with a `<term>_std`
 
 
 @dataclass(frozen=True)
 class _Settings:
-    "What the terms of a layer are taken with."
-
     epses: list[float]
     lam: float
     sparsity: str
@@ -429,11 +427,11 @@ class _Settings:
 
     @property
     def names(self) -> tuple[str, ...]:
-        "The terms, in their order."
+        "Names of the terms, in order."
         return (*TERMS, *(["effective_rank"] if self.rank else []), "entries")
 
     def terms(self, z: Tensor, u: Tensor | None) -> Tensor:
-        "(B, E, terms), in the order of `names`."
+        "Terms (B, E, terms) in the order of `names`."
         z = F.normalize(z, dim=-1) if self.normalise else z
         rate, subspace_rate, l0 = srr_terms(z, u, self.epses)  # (E, B), (E, B), (B,)
         srr = subspace_rate - rate + self.lam * SPARSITY[self.sparsity](z)
@@ -446,12 +444,12 @@ class _Settings:
 
 
 class _Watcher:
-    "Takes the terms of each layer's output, in the order in which the layers run."
+    "Compute terms of layer outputs, in the order in which layers run."
 
     def __init__(self, chosen: dict[nn.Module, _Chosen], adapter: Adapter, settings: _Settings):
         self.chosen, self.adapter, self.settings = chosen, adapter, settings
-        self.runs: list[tuple[_Chosen, Tensor]] = []  # of the present batch
-        self.size: int | None = None  # of the present batch
+        self.runs: list[tuple[_Chosen, Tensor]] = []  # current batch
+        self.size: int | None = None  # current batch size
 
     def __call__(self, layer: nn.Module, output: object) -> None:
         one, z = self.chosen[layer], tensor_of(output)
@@ -463,11 +461,11 @@ class _Watcher:
         self.runs.append((one, self.settings.terms(z, u)))
 
 # %% ../../nbs/models/probe.ipynb #9b0a0024
-_PADDING = {"attention_mask": 0, "src_key_padding_mask": 1}  # the value that marks padding
+_PADDING = {"attention_mask": 0, "src_key_padding_mask": 1}  # value that marks padding
 
 
 def _size_of(batch: object) -> int | None:
-    "The number of samples, as far as the batch tells; a `UserError` if it holds padding."
+    "The number of samples, if known; raise a `UserError` for padding."
     if not isinstance(batch, Mapping):
         x = _first(batch)
         return len(x) if isinstance(x, Tensor) and x.ndim else None
@@ -486,7 +484,7 @@ def _size_of(batch: object) -> int | None:
 def evaluating(
     model: nn.Module,  # any
 ) -> Iterator[None]:
-    "Evaluation mode within a `with` block; afterwards each module has its own mode again."
+    "Evaluation mode within a `with` block; afterwards restore each module's mode."
     training = {module: module.training for module in model.modules()}
     model.eval()
     try:
@@ -497,7 +495,7 @@ def evaluating(
 
 
 def _terms_of_batch(model: nn.Module, batch: object, watcher: _Watcher):
-    "The layers that ran, and their terms (B, E, L, terms)."
+    "Run a batch; return the layers that ran and their terms (B, E, L, terms)."
     watcher.runs, watcher.size = [], _size_of(batch)
     watcher.adapter.run(model, batch)
     ran = [one for one, _ in watcher.runs]
@@ -515,10 +513,10 @@ def _terms_of_batch(model: nn.Module, batch: object, watcher: _Watcher):
 
 # %% ../../nbs/models/probe.ipynb #9b0a0025
 def _mean_and_spread(
-    x: Tensor,  # (n, rows, terms), one entry for each sample
-    index: pd.Index,  # of the rows
-    terms: Sequence[str],  # names of the columns
-) -> pd.DataFrame:  # `terms` and `<term>_std`, over samples
+    x: Tensor,  # per sample (n, rows, terms)
+    index: pd.Index,  # index of the rows
+    terms: Sequence[str],  # column names
+) -> pd.DataFrame:  # means and `<term>_std` over samples
     squares = (x - x.mean(0)).square().sum(0)
     mean = pd.DataFrame(x.mean(0).numpy(), index, terms)
     std = pd.DataFrame((squares / max(len(x) - 1, 1)).sqrt().numpy(), index, terms)
@@ -526,7 +524,7 @@ def _mean_and_spread(
 
 
 def _frame(x: Tensor, ran: list[_Chosen], settings: _Settings) -> pd.DataFrame:
-    "The tidy table, from terms (n, E, L, terms)."
+    "Tidy table from terms (n, E, L, terms)."
     layers = range(1, len(ran) + 1)
     index = pd.MultiIndex.from_product([settings.epses, layers], names=["eps", "layer"])
     frame = _mean_and_spread(x.flatten(1, 2), index, settings.names)
@@ -536,23 +534,23 @@ def _frame(x: Tensor, ran: list[_Chosen], settings: _Settings) -> pd.DataFrame:
 
 
 class SrrWarning(UserWarning):
-    "SRR is not defined, or holds no sparsity, in some layers of a model."
+    "SRR is undefined or has constant sparsity in some layers of a model."
 
 
 def _warn_of_srr(frame: pd.DataFrame, sparsity: str) -> None:
-    "One line if SRR is NaN in some layer, or if no entry is 0 there."
+    "Warn if SRR is NaN in some layer, or if no entry is 0 there."
     frame = frame[frame.eps == frame.eps[0]]
     bare, dense = frame[frame.u == "none"], frame.query("l0 == entries")
     message = ""
     if len(bare):
         message = (
             f"SRR and R^c are NaN in {bare.module.iloc[0]!r} ({len(bare)} such layers), which has "
-            "no subspaces u; u='value' takes the rows of W_v, head by head, or give (K, d, p)"
+            "no subspaces; give u='value' (the rows of W_v, by head) or u of shape (K, d, p)"
         )
     elif len(dense) and sparsity == "l0":
         message = (
-            f"no token has an entry that is 0 in {dense.module.iloc[0]!r} ({len(dense)} such "
-            "layers), so l0 is the constant N d and srr holds no sparsity; try sparsity='l1'"
+            f"no entry is 0 in {dense.module.iloc[0]!r} ({len(dense)} such layers), so l0 is the "
+            "constant N d and srr does not measure sparsity; try sparsity='l1'"
         )
     if message:
         warnings.warn(message, SrrWarning, stacklevel=4)
@@ -562,7 +560,7 @@ def _check_model_and_batches(model: object, batches: object) -> None:
     if not isinstance(model, nn.Module):
         raise UserError(f"a {type(model).__name__} has no layers to read; give a torch.nn.Module")
     if isinstance(batches, (Tensor, Mapping)):
-        raise UserError("batches are read one by one; of one batch x give [x]")
+        raise UserError("give an iterable of batches; for one batch x, give [x]")
 
 # %% ../../nbs/models/probe.ipynb #9b0a0027
 @torch.no_grad()
@@ -584,42 +582,42 @@ def layerwise_srr(
     Parameters
     ----------
     model : nn.Module
-        Any model: of this package, timm, Hugging Face or PyTorch, also inside DataParallel,
-        torch.compile or PEFT. It runs in evaluation mode, and is afterwards as it was.
+        A model of this package, timm, Hugging Face, PyTorch or your own, also inside DataParallel,
+        torch.compile or PEFT. We run it in evaluation mode and restore its mode.
     loader : iterable
-        Batches on the model's device: tensors, tuples whose first element is the input, or
-        mappings of keyword inputs. Padding is refused.
+        Batches on the model's device: tensors, tuples (input, ...), or mappings of keyword inputs.
+        Without padding.
     eps : float or sequence of float, default 0.5
         Distortion (> 0), squared inside, in units of the tokens' entries.
     lam : float, default 0.1
         Weight of the sparsity in `srr`.
     u : str, Tensor, sequence or callable, optional
-        The subspaces (K, d, p): "own" (the attribute `u` of a layer), "query", "key" or "value"
-        (rows of a softmax attention's weights, by heads), one tensor for all layers, one for each
-        layer, or a function of a layer. By default a layer's own, or none.
+        Subspaces (K, d, p): "own" (the layer's attribute `u`), "query", "key" or "value" (rows of a
+        softmax attention's weights, by head), one tensor for all layers, one per layer, or a
+        function of a layer. By default "own".
     layers : str, module or sequence of them, optional
-        Modules whose outputs are tokens (B, N, d), such as "blocks.*". By default the adapter's.
+        Modules with tokens (B, N, d) as output, such as "blocks.*". By default the adapter's.
     sparsity : {"l0", "l1"}, default "l0"
-        What `srr` counts: the entries that are not 0, or the sum of absolute values.
+        Sparsity in `srr`: number of non-zero entries, or sum of absolute values.
     normalise : bool, default False
-        Whether each token is divided by its length before all terms.
+        Whether to divide each token by its length first.
     rank : bool, default True
-        Whether the effective rank is a column. It takes longer than all other terms.
+        Whether to compute the effective rank, the slowest term.
     adapter : str or Adapter, optional
-        A row of `ADAPTERS`, such as "sequence-first". By default the one that fits.
+        A row of `ADAPTERS`, such as "sequence-first". By default the matching one.
 
     Returns
     -------
     DataFrame
-        A row for each eps and layer: `module` (its name), `u` (where its subspaces are from), means
-        over samples of `rate` and `subspace_rate` (R and R^c, nats per sample), `l0`, `l1`, `srr`
-        and `effective_rank`, each with its standard deviation `<term>_std`, the number of
+        One row per eps and layer: `module` (name), `u` (origin of the subspaces), the means of
+        `rate` and `subspace_rate` (R and R^c, nats per sample), `l0`, `l1`, `srr` and
+        `effective_rank` over samples, each with a standard deviation `<term>_std`, the number of
         `entries` N d, and the number of `samples`.
 
     Raises
     ------
     UserError
-        If no layers are found, if their outputs are no tokens, or if an option is unknown.
+        If there are no layers, if their outputs are not tokens, or if an option is unknown.
 
     Warns
     -----
@@ -628,7 +626,7 @@ def layerwise_srr(
 
     Notes
     -----
-    Equation 1 of the paper with the sign turned; R and R^c as in Yu et al. (2020).
+    Equation 1 of the paper with the opposite sign; R and R^c as in Yu et al. (2020).
 
     Examples
     --------
@@ -655,7 +653,7 @@ def layerwise_srr(
 
 
 def _joined(results: list[tuple[list[_Chosen], Tensor]]) -> tuple[Tensor, list[_Chosen]]:
-    "The terms of all samples, and the layers."
+    "Concatenate the terms of all batches; also return the layers."
     if not results:
         raise UserError("layer-wise SRR of no samples; give an iterable of batches, such as [x]")
     ran = results[0][0]
@@ -678,28 +676,28 @@ def draw_layers(
     table: pd.DataFrame, term: str = "srr", ax: plt.Axes | None = None, **style: Any
 ) -> plt.Axes:
     """
-    Draw a term of `layerwise_srr` by layer, with the standard deviation over samples.
+    Plot a term of `layerwise_srr` by layer, with the standard deviation over samples.
 
     Parameters
     ----------
     table : DataFrame
-        As `layerwise_srr` returns it; each eps is a line.
+        Result of `layerwise_srr`; one line per eps.
     term : str, default "srr"
-        Its column: "rate", "subspace_rate", "l0", "l1", "srr" or "effective_rank".
+        Column: "rate", "subspace_rate", "l0", "l1", "srr" or "effective_rank".
     ax : Axes, optional
-        Where it is drawn. By default the current axes.
+        Axes to draw on; by default the current ones.
     **style
         Options of `Axes.errorbar`, such as `label` and `color`.
 
     Returns
     -------
     Axes
-        The axes, to which further lines may be added.
+        The axes, to which you can add lines.
 
     Raises
     ------
     UserError
-        If `term` is unknown or is no column of the table.
+        If `term` is unknown or not in the table.
 
     Examples
     --------
@@ -722,7 +720,7 @@ def draw_layers(
 
 # %% ../../nbs/models/probe.ipynb #9b0a003e
 def _published_terms(layer: Layer, u: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
-    "The terms (B, 2) of a layer, and its output."
+    "Terms (B, 2) of a layer, and its output."
     directions = F.normalize(project(layer.norm_compress(z), u), dim=-1)
     rate = projected_coding_rate(directions, eps=0.01**0.5)
     z = layer(z)
@@ -731,7 +729,7 @@ def _published_terms(layer: Layer, u: Tensor, z: Tensor) -> tuple[Tensor, Tensor
 
 
 def _published_profile(layers: Sequence[tuple[Layer, Tensor]], z: Tensor) -> Tensor:
-    "The terms (B, L, 2) of all layers, from what the first one reads."
+    "Terms (B, L, 2) of all layers, from the first layer's input."
     terms = []
     for layer, u in layers:
         of_layer, z = _published_terms(layer, u, z)
@@ -740,7 +738,7 @@ def _published_profile(layers: Sequence[tuple[Layer, Tensor]], z: Tensor) -> Ten
 
 
 def _layers_with_subspaces(model: LayeredModel) -> list[tuple[Layer, Tensor]]:
-    "All layers of a model, each with its subspaces; a `UserError` if one has none."
+    "All layers with their subspaces; raise a `UserError` if one has none."
     layers = list(model.layers) if _has_tokens(model) else []
     found = [(layer, u) for layer in layers if (u := getattr(layer, "u", None)) is not None]
     if not found or len(found) < len(layers):
@@ -753,10 +751,10 @@ def _layers_with_subspaces(model: LayeredModel) -> list[tuple[Layer, Tensor]]:
 
 @torch.no_grad()
 def published_rates(
-    model: LayeredModel,  # a member of this package whose layers have subspaces
-    batches: Iterable,  # of images (B, C, H, W), or (images, ...) tuples
+    model: LayeredModel,  # of this package, with subspaces in all layers
+    batches: Iterable,  # images (B, C, H, W), or tuples (images, ...)
 ) -> pd.DataFrame:  # one row per layer: `published_rate` (nats), `zeros` (share), and `_std`
-    "The rate and the sparsity as CRATE's code plots them, which are not those of `layerwise_srr`."
+    "Rate and sparsity as plotted by CRATE's code; they differ from `layerwise_srr`."
     _check_model_and_batches(model, batches)
     layers = _layers_with_subspaces(model)
     with evaluating(model):

@@ -17,16 +17,16 @@ from .compress import Sublayer
 def fold_dictionary(
     D: Tensor,  # dictionary (d, d)
     eta: float,  # step size
-) -> Tensor:  # M (d, d); tokens are multiplied by it from the right
-    "I + eta (D - D^T D): ISTA's linear part as one matrix, the transpose of the one for columns."
-    with full_precision(D.device):  # the identity plus a small matrix: rounded once
+) -> Tensor:  # M (d, d), applied to tokens from the right
+    "I + eta (D - D^T D): ISTA's linear part as one matrix, for tokens as rows."
+    with full_precision(D.device):  # identity plus a small matrix
         fold = torch.addmm(D, D.mT, D, beta=eta, alpha=-eta)
         fold.diagonal().add_(1)
     return fold
 
 # %% ../../nbs/models/sparsify.ipynb #4c04f48e
 def _folds(tokens: int, d: int) -> bool:
-    "Whether one product for each token and d for the matrix are fewer than two for each token."
+    "Whether folding saves work: one product per token plus d, against two per token."
     return tokens > 2 * d
 
 
@@ -35,8 +35,8 @@ def ista(
     D: Tensor,  # dictionary (d, d)
     eta: float = 0.1,  # step size
     lam: float = 0.1,  # weight of the l1 norm
-) -> Tensor:  # (..., d), not negative
-    "ReLU(z + eta D^T (z - D z) - eta lam) on each token (eq. 3), with as few products as possible."
+) -> Tensor:  # (..., d), non-negative
+    "ISTA step ReLU(z + eta D^T (z - D z) - eta lam) on each token (eq. 3)."
     if not _folds(z.numel() // z.shape[-1], len(D)):
         return F.relu(z + eta * (z - z @ D.mT) @ D - eta * lam)
     fold = fold_dictionary(D, eta)
@@ -44,14 +44,14 @@ def ista(
 
 # %% ../../nbs/models/sparsify.ipynb #7f8228b1
 class ISTA(Sublayer):
-    "One ISTA step with a square dictionary D on each token; no skip connection around it."
+    "One ISTA step with a square dictionary D on each token, without skip connection."
 
     def __init__(
         self,
         dim: int,  # d
         eta: float = 0.1,  # step size
         lam: float = 0.1,  # weight of the l1 norm
-        **_,  # sizes that this half does not need
+        **_,  # ignored
     ):
         super().__init__()
         self.eta, self.lam = eta, lam
@@ -60,17 +60,17 @@ class ISTA(Sublayer):
     def forward(
         self,
         z: Tensor,  # tokens (..., d)
-    ) -> Tensor:  # (..., d), not negative
-        "The sparser tokens."
+    ) -> Tensor:  # (..., d), non-negative
+        "Apply one ISTA step."
         return ista(z, self.D, self.eta, self.lam)
 
     def flops(
         self,
-        n: int,  # N, tokens of a sample
+        n: int,  # N, tokens per sample
         batch: int = 1,  # samples
-        tokens: int | None = None,  # tokens of the output; None: all
-    ) -> int:  # of the whole batch
-        "2 d^2 a token with the folded matrix, which costs 2 d^3 once; else 4 d^2 a token."
+        tokens: int | None = None,  # number of output tokens; None: all
+    ) -> int:  # for the whole batch
+        "FLOP: 2 d^2 per token plus 2 d^3 if folded, else 4 d^2 per token."
         d, all_tokens = len(self.D), batch * (tokens or n)
         return 2 * d**2 * (all_tokens + d if _folds(all_tokens, d) else 2 * all_tokens)
 
@@ -78,19 +78,19 @@ class ISTA(Sublayer):
         self,
         v: Tensor,  # (d,) float64
     ) -> Tensor:  # (d,)
-        "Where paths lead through the squared folded matrix."
+        "Propagate path weights through the squared folded matrix."
         return v @ fold_dictionary(self.D.double(), self.eta).square()
 
 # %% ../../nbs/models/sparsify.ipynb #6a0c0002
 def ista_codes(
     z: Tensor,  # tokens (..., d)
-    D: Tensor,  # dictionary (d, m), with any number m of columns
+    D: Tensor,  # dictionary (d, m), any m
     eta: float = 0.1,  # step size
     lam: float = 0.1,  # weight of the l1 norm
     steps: int = 2,  # proximal steps, at least 1
-) -> Tensor:  # codes (..., m), not negative
-    "Proximal gradient steps from zero on 1/2 |z - D x|^2 + lam |x|_1 over x >= 0."
-    towards = eta * (z @ D - lam)  # the first step, and a part of all others
+) -> Tensor:  # codes (..., m), non-negative
+    "Proximal gradient steps from x = 0 on 1/2 |z - D x|^2 + lam |x|_1 over x >= 0."
+    towards = eta * (z @ D - lam)  # part of every step
     codes = F.relu(towards)
     for _ in range(steps - 1):
         codes = F.relu(codes - eta * (codes @ D.mT @ D) + towards)
@@ -98,17 +98,17 @@ def ista_codes(
 
 # %% ../../nbs/models/sparsify.ipynb #6a0c0005
 class OvercompleteISTA(Sublayer):
-    "Two ISTA steps with an overcomplete dictionary D; a second dictionary D1, or D, decodes."
+    "Two ISTA steps with an overcomplete dictionary D, decoded by a second dictionary D1 or by D."
 
-    D1: Tensor | None  # None: D decodes, too
+    D1: Tensor | None  # None: decode with D
 
     def __init__(
         self,
         dim: int,  # d
         eta: float = 0.1,  # step size
         lam: float = 0.1,  # weight of the l1 norm
-        tied: bool = False,  # whether D decodes, too
-        **_,  # sizes that this half does not need
+        tied: bool = False,  # whether to decode with D
+        **_,  # ignored
     ):
         super().__init__()
         self.eta, self.lam, bound = eta, lam, (6 / dim) ** 0.5
@@ -119,50 +119,50 @@ class OvercompleteISTA(Sublayer):
 
     @property
     def decoder(self) -> Tensor:  # (d, 4 d)
-        "The dictionary that leads from codes to tokens."
+        "The dictionary from codes to tokens."
         return self.D if self.D1 is None else self.D1
 
     def codes(
         self,
         z: Tensor,  # tokens (..., d)
-    ) -> Tensor:  # (..., 4 d), not negative
-        "The sparse codes of the tokens."
+    ) -> Tensor:  # (..., 4 d), non-negative
+        "Sparse codes of the tokens."
         return ista_codes(z, self.D, self.eta, self.lam)
 
     def forward(
         self,
         z: Tensor,  # tokens (..., d)
     ) -> Tensor:  # (..., d)
-        "The codes, decoded."
+        "Encode and decode the tokens."
         return self.codes(z) @ self.decoder.mT
 
     def flops(
         self,
-        n: int,  # N, tokens of a sample
+        n: int,  # N, tokens per sample
         batch: int = 1,  # samples
-        tokens: int | None = None,  # tokens of the output; None: all
-    ) -> int:  # of the whole batch
-        "Four products with a dictionary, 8 d^2 each, for a token."
+        tokens: int | None = None,  # number of output tokens; None: all
+    ) -> int:  # for the whole batch
+        "FLOP: four products with a dictionary per token, 8 d^2 each."
         return 8 * batch * (tokens or n) * self.D.numel()
 
     def paths(
         self,
         v: Tensor,  # (d,) float64
     ) -> Tensor:  # (d,)
-        "Where paths lead through the squared matrices, from token to code and back."
+        "Propagate path weights through the squared matrices, to the code and back."
         D = self.D.double()
         towards = self.eta * (2 * D - self.eta * D @ (D.mT @ D))
         return v @ towards.square() @ self.decoder.double().mT.square()
 
 # %% ../../nbs/models/sparsify.ipynb #6a0c0008
 class MLP(Sublayer):
-    "A perceptron with 4 d hidden units and the exact GELU on each token."
+    "Perceptron with 4 d hidden units and exact GELU on each token."
 
     def __init__(
         self,
         dim: int,  # d
-        dropout: float = 0.0,  # behind both maps, in training
-        **_,  # sizes that this half does not need
+        dropout: float = 0.0,  # after both maps, in training
+        **_,  # ignored
     ):
         super().__init__()
         self.up, self.down = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
@@ -172,28 +172,28 @@ class MLP(Sublayer):
         self,
         z: Tensor,  # tokens (..., d)
     ) -> Tensor:  # (..., d)
-        "The perceptron's output, without the skip connection."
+        "Apply the perceptron, without skip connection."
         return self.dropout(self.down(self.dropout(F.gelu(self.up(z)))))
 
     def flops(
         self,
-        n: int,  # N, tokens of a sample
+        n: int,  # N, tokens per sample
         batch: int = 1,  # samples
-        tokens: int | None = None,  # tokens of the output; None: all
-    ) -> int:  # of the whole batch
-        "16 d^2 a token."
+        tokens: int | None = None,  # number of output tokens; None: all
+    ) -> int:  # for the whole batch
+        "FLOP: 16 d^2 per token."
         return 4 * batch * (tokens or n) * self.up.weight.numel()
 
     def paths(
         self,
         v: Tensor,  # (d,) float64
     ) -> Tensor:  # (d,)
-        "Where paths lead through both squared matrices."
+        "Propagate path weights through both squared matrices."
         hidden = v @ self.up.weight.double().mT.square()
         return hidden @ self.down.weight.double().mT.square()
 
 # %% ../../nbs/models/sparsify.ipynb #356efa3f
-# name -> what builds the half from sizes; a new second half is a new row
+# name -> builder from sizes; add a row for a new second sublayer
 SPARSIFY: dict[str, Callable[..., Sublayer]] = {
     "ista": ISTA,
     "overcomplete-ista": OvercompleteISTA,

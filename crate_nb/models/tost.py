@@ -21,27 +21,27 @@ from .family import Architecture
 from .family import LayeredClassifier, check_model, init_linear, prepend
 
 # %% ../../nbs/models/tost.ipynb #7a050006
-STEM_STAGES: dict[int, int] = {8: 3, 16: 4}  # side of a patch in pixels -> convolutions
+STEM_STAGES: dict[int, int] = {8: 3, 16: 4}  # side of a patch (pixels) -> number of convolutions
 
 
 def check_stem(
     dim: int,  # d
-    patch_size: int,  # side of a patch in pixels, 8 or 16
+    patch_size: int,  # side of a patch (pixels), 8 or 16
 ):
     "Raise a `UserError` unless a stem can be built."
     if patch_size not in STEM_STAGES:
         raise UserError(f"ToST's stem has patches of 8 or 16 pixels, not {patch_size}; choose one")
     least = 2 ** (STEM_STAGES[patch_size] - 1)
     if dim < least:
-        raise UserError(f"a stem of width {dim} has no channels at first; choose at least {least}")
+        raise UserError(f"a stem of width {dim} is too narrow; choose at least {least}")
 
 
 def conv_stem(
-    channels: int,  # C, of the images
+    channels: int,  # image channels C
     dim: int,  # d
-    patch_size: int,  # side of a patch in pixels, 8 or 16
+    patch_size: int,  # side of a patch (pixels), 8 or 16
 ) -> nn.Sequential:  # images (B, C, H, W) -> (B, d, H / patch_size, W / patch_size)
-    "Convolutions of stride 2 that embed patches; a `UserError` for other patch sizes."
+    "Patch embedding by convolutions of stride 2; errors as in `check_stem`."
     check_stem(dim, patch_size)
     stages = STEM_STAGES[patch_size]
     widths = [channels, *(dim // 2**i for i in reversed(range(stages)))]
@@ -52,18 +52,18 @@ def conv_stem(
 
 
 def _halving(narrow: int, wide: int) -> nn.Sequential:
-    "A convolution between two numbers of channels that halves the sides of an image."
+    "Convolution and batch norm that halve the image sides."
     convolution = nn.Conv2d(narrow, wide, 3, stride=2, padding=1, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm2d(wide))
 
 # %% ../../nbs/models/tost.ipynb #7a050009
 class FourierPositions(nn.Module):
-    "Positions of a grid of patches: sines and cosines of rows and columns, and a learned map."
+    "Patch positions: a learned linear map of sines and cosines of row and column."
 
     def __init__(
         self,
         dim: int,  # d
-        hidden: int = 32,  # sines and cosines of a coordinate
+        hidden: int = 32,  # sines and cosines per coordinate
         temperature: float = 1e4,  # T
     ):
         super().__init__()
@@ -73,8 +73,8 @@ class FourierPositions(nn.Module):
     def waves(
         self,
         count: int,  # rows or columns
-    ) -> Tensor:  # (count, hidden): sine and cosine of each frequency in turn
-        "The waves of one coordinate, in double precision if the map has it, else in single."
+    ) -> Tensor:  # (count, hidden), alternating sine and cosine
+        "Waves of one coordinate, in float64 if the map is, else in float32."
         dtype = torch.promote_types(self.project.weight.dtype, torch.float32)
         at = 2 * math.pi * torch.arange(1, count + 1, dtype=dtype) / (count + 1e-6)
         slow = self.temperature ** (2 * torch.arange(self.hidden // 2, dtype=dtype) / self.hidden)
@@ -86,7 +86,7 @@ class FourierPositions(nn.Module):
         height: int,  # patches
         width: int,  # patches
     ) -> Tensor:  # (1, d, height, width)
-        "The positions of all patches."
+        "Compute the positions of all patches."
         rows = self.waves(height)[:, None].expand(-1, width, -1)
         columns = self.waves(width)[None].expand(height, -1, -1)
         both = torch.cat([rows, columns], -1).permute(2, 0, 1)[None]  # (1, 2 hidden, h, w)
@@ -94,14 +94,14 @@ class FourierPositions(nn.Module):
 
 # %% ../../nbs/models/tost.ipynb #7a05000e
 class ClassAttention(nn.Module):
-    "A block in which only the class token asks; it doubles the patch tokens, as the original."
+    "Class attention: the class token is the only query. Patches are doubled, as in the original."
 
     def __init__(
         self,
         dim: int,  # d
         heads: int,  # K, which divides d
-        scale: float,  # the first value of both factors
-        tokens_norm: bool = True,  # whether the second norm is for all tokens
+        scale: float,  # initial value of both factors
+        tokens_norm: bool = True,  # whether the second norm acts on all tokens
     ):
         super().__init__()
         self.heads, self.tokens_norm = heads, tokens_norm
@@ -112,8 +112,8 @@ class ClassAttention(nn.Module):
     def attend(
         self,
         z: Tensor,  # normalised tokens (B, N, d), the class token first
-    ) -> Tensor:  # (B, N, d): the class token's answer, and the patches as they are
-        "Softmax attention whose only query is the class token."
+    ) -> Tensor:  # (B, N, d), with unchanged patches
+        "Softmax attention with the class token as only query."
         parts = (
             t.unflatten(-1, (self.heads, -1)).transpose(1, 2) for t in self.qkv(z).chunk(3, -1)
         )
@@ -125,7 +125,7 @@ class ClassAttention(nn.Module):
         self,
         z: Tensor,  # tokens (B, N, d), the class token first
     ) -> Tensor:  # (B, N, d)
-        "The block."
+        "Apply the block."
         z = z + self.scale_attention(self.attend(self.norm_attention(z)))
         z, patches = (z, z[:, :0]) if self.tokens_norm else (z[:, :1], z[:, 1:])
         z = torch.cat([self.norm_mlp(z), patches], 1)
@@ -133,11 +133,11 @@ class ClassAttention(nn.Module):
 
 # %% ../../nbs/models/tost.ipynb #7a050010
 class TostVision(LayeredClassifier):
-    "The official ToST for images; its factors start at 1, and at 1e-5 from 24 layers on."
+    "The official ToST for images; channel factors start at 1, or at 1e-5 from 24 layers on."
 
     def __init__(
         self,
-        architecture: Architecture,  # of the variant `tost-vision`; patches of 8 or 16 pixels
+        architecture: Architecture,  # variant `tost-vision`, patches of 8 or 16 pixels
     ):
         super().__init__()
         check_model(architecture, "tost-vision")
@@ -158,7 +158,7 @@ class TostVision(LayeredClassifier):
         self,
         x: Tensor,  # images (B, C, H, W)
     ) -> Tensor:  # Z^0 (B, N, d), without a class token
-        "What the first layer reads; a `UserError` if patches do not tile the images."
+        "Compute the tokens; raise a `UserError` if patches do not tile the images."
         _check_tiled(x, self.architecture)
         z = self.stem(x)
         return (z + self.positions(*z.shape[2:])).flatten(2).transpose(1, 2)
@@ -167,7 +167,7 @@ class TostVision(LayeredClassifier):
         self,
         z: Tensor,  # Z^L (B, N, d), patches only
     ) -> Tensor:  # (B, d)
-        "The class token, after it has read the patches by class attention."
+        "The class token after class attention."
         z = prepend(self.cls_token, z)
         for layer in self.class_layers:
             z = layer(z)
@@ -175,7 +175,7 @@ class TostVision(LayeredClassifier):
 
 
 def _layers(a: Architecture, scale: float) -> list[Layer]:
-    "Layers with fresh weights, whose factors start at `scale`."
+    "New layers with channel factors of `scale`."
     row = replace(VARIANTS[a.variant], scale=scale)
     return [Layer(row, a.dim, a.heads, a.dropout) for _ in range(a.depth)]
 
@@ -198,7 +198,7 @@ def _check_options(options: Mapping[str, object]):
 
 
 def _check_telling(state: Mapping[str, Tensor]):
-    "Refuse a checkpoint without the tensors whose shapes tell the sizes."
+    "Reject a checkpoint without the tensors that determine the sizes."
     for name in ("head.1.weight", "stem.0.0.weight", "layers.0.compress.temp"):
         if name not in state:
             raise UserError(
@@ -207,7 +207,7 @@ def _check_telling(state: Mapping[str, Tensor]):
 
 
 def _heads_of(state: Mapping[str, Tensor], asked: int | None) -> int:
-    "The number of heads: there is one temperature for each."
+    "The number of heads, from the temperatures."
     own = len(state["layers.0.compress.temp"])
     if asked not in (None, own):
         raise UserError(f"the checkpoint has {own} heads, not {asked}; leave heads out")
@@ -215,7 +215,7 @@ def _heads_of(state: Mapping[str, Tensor], asked: int | None) -> int:
 
 
 def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size: int, **kw):
-    "The architecture that the shapes of a renamed state dict tell."
+    "Infer the architecture from the shapes of a renamed state dict."
     _check_options(kw)
     _check_telling(state)
     classes, dim = state["head.1.weight"].shape
@@ -233,13 +233,13 @@ def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size:
 
 # %% ../../nbs/models/tost.ipynb #7a050016
 def load_tost(
-    state: Mapping[str, Tensor],  # of ToST's vision code
-    heads: int | None = None,  # K, as the checkpoint tells it; another number is refused
-    channels: int = 3,  # of the images; the first convolution tells, too, and must agree
-    image_size: int = 224,  # side of the images in pixels, which no tensor tells
+    state: Mapping[str, Tensor],  # state dict of ToST's vision code
+    heads: int | None = None,  # K; must agree with the checkpoint
+    channels: int = 3,  # image channels; must agree with the first convolution
+    image_size: int = 224,  # side of the images (pixels)
     **kw,  # `dropout` and `tokens_norm` as for `Architecture`
 ) -> TostVision:
-    "ToST with the weights of a checkpoint; a `UserError` if a tensor is missing or does not fit."
+    "Load a ToST checkpoint; raise a `UserError` for a missing or misshapen tensor."
     if not isinstance(image_size, int):
         raise UserError(
             f"image_size is {image_size!r}; ToST reads images of any shape, give one side"

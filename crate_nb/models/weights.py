@@ -25,19 +25,19 @@ from .official import load_official
 
 # %% ../../nbs/models/weights.ipynb #a1c00007
 def weights_digest(
-    state: Mapping[str, Tensor],  # by the names of `model.state_dict()`
+    state: Mapping[str, Tensor],  # by names of `model.state_dict()`
 ) -> str:  # 16 hex digits
-    "The digest of all tensors of a state dict, in the order of their names."
+    "Digest of all tensors of a state dict, in the order of their names."
     return tensor_digest(*(state[name] for name in sorted(state)))
 
 # %% ../../nbs/models/weights.ipynb #a1c00008
-FORMAT = 2  # of our files; raised when their layout changes. Those of format 1 are read, too
+FORMAT = 2  # layout version of our files; we also read format 1
 
 # %% ../../nbs/models/weights.ipynb #a1c00031
 def round_to_half(
     model: LayeredModel,  # changed in place; still float32
 ) -> LayeredModel:  # `model` itself
-    "Round a model's float32 tensors to float16; a `UserError` if one is too large for it."
+    "Round float32 tensors to float16 precision; raise a `UserError` if one is too large."
     for name, tensor in model.state_dict().items():
         if tensor.dtype == torch.float32:
             tensor.copy_(_rounded(name, tensor))
@@ -48,22 +48,21 @@ def _rounded(name: str, tensor: Tensor) -> Tensor:
     rounded = tensor.half().float()
     if not torch.equal(rounded.isfinite(), tensor.isfinite()):
         raise UserError(
-            f"{name} holds numbers above 65,504, the largest of float16; export it whole"
+            f"{name} holds numbers above 65,504, the largest of float16; export in full precision"
         )
     return rounded
 
 
 def _halved(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    "Float32 tensors as float16; all others as they are."
     return {k: v.half() if v.dtype == torch.float32 else v for k, v in state.items()}
 
 
 def pack_weights(
-    model: LayeredModel,  # of `models.make_model`, on any device
+    model: LayeredModel,  # from `make_model`, on any device
     half: bool = False,  # store float32 as float16; see `round_to_half`
-    **about,  # what else the file says of itself; kept as JSON
-) -> bytes:  # of one safetensors file
-    "A model's tensors together with its architecture and their digest."
+    **about,  # further metadata, stored as JSON
+) -> bytes:  # a safetensors file
+    "Serialise a model's tensors, architecture and digest."
     state = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
     own = dict(architecture=asdict(model.architecture), digest=weights_digest(state))
     about = dict(format=FORMAT) | own | about
@@ -74,28 +73,28 @@ def pack_weights(
 # %% ../../nbs/models/weights.ipynb #a1c0000a
 @dataclass(frozen=True)
 class TrainedWeights:
-    "The tensors of a file under our names, and what they belong to."
+    "Tensors of a file under our names, with their architecture."
 
-    file: str  # the name by which it was given, without its folder
-    state: dict[str, Tensor]  # by the names of `model.state_dict()`, on the CPU
-    architecture: Architecture  # of the model that they were saved from
+    file: str  # given name, without its folder
+    state: dict[str, Tensor]  # by names of `model.state_dict()`, on the CPU
+    architecture: Architecture  # of the saved model
     format: str  # `crate_nb` or `official`
-    about: dict[str, Any]  # what else the file says of itself
+    about: dict[str, Any]  # further metadata of the file
 
     @property
     def digest(self) -> str:  # 16 hex digits
-        "The digest of the tensors; the same for one model in both formats."
+        "Digest of the tensors, independent of the format."
         return weights_digest(self.state)
 
     @property
     def origin(self) -> dict[str, str | None]:
-        "Where the weights are from, as a record keeps it."
+        "Origin of the weights, for a record."
         made = dict(file=self.file, digest=self.digest, format=self.format)
         return made | dict(record=self.about.get("record"))
 
 # %% ../../nbs/models/weights.ipynb #a1c0000c
 def _file_of(path: Path) -> Path:
-    "The file itself, or that of an exported folder."
+    "The file itself, or the weights file of an exported folder."
     file = path / "model.safetensors" if path.is_dir() else path
     if not file.is_file():
         what = "holds no model.safetensors" if path.is_dir() else "does not exist"
@@ -107,7 +106,7 @@ def _file_of(path: Path) -> Path:
 
 
 def _check_zip(path: Path):
-    "A `UserError` if a zip archive is compressed: `torch.save` never does, and zeros have no end."
+    "Reject a compressed zip archive (a possible bomb); `torch.save` never compresses."
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
     unpacked = sum(m.file_size for m in members)
@@ -116,7 +115,7 @@ def _check_zip(path: Path):
 
 
 def _is_tar(path: Path) -> bool:
-    "Whether a file is a tar archive, which the oldest torch wrote and `torch.load` would unpack."
+    "Whether a file is a tar archive, as old torch wrote and `torch.load` would unpack."
     try:
         tarfile.open(path, "r:").close()
     except Exception:
@@ -125,7 +124,7 @@ def _is_tar(path: Path) -> bool:
 
 
 def _inert() -> list[Any]:
-    "What may stand beside the weights: types that hold values, and do nothing when they are made."
+    "Types allowed next to the weights: plain values without side effects."
     scalar, array = np.float64(0).__reduce__()[0], np.zeros(1).__reduce__()[0]
     kinds = {type(np.dtype(code)) for code in "?bhilqBHILQefdOSU"}
     moved = [(scalar, "multiarray.scalar"), (array, "multiarray._reconstruct")]
@@ -139,7 +138,7 @@ def _inert() -> list[Any]:
 
 
 def _read_pickle(path: Path) -> Any:
-    "What `torch.save` or numpy wrote, as long as it is tensors and inert values."
+    "Read a file of `torch.save` or numpy that holds only tensors and inert values."
     try:
         if zipfile.is_zipfile(path):
             _check_zip(path)
@@ -149,17 +148,17 @@ def _read_pickle(path: Path) -> Any:
             raise UserError(f"{path} is a tar archive; ask for a file of torch.save")
         with warnings.catch_warnings(
             action="ignore"
-        ):  # of unusual pickles: what counts is said below
+        ):  # about unusual pickles; we raise our own errors
             with torch.serialization.safe_globals(_inert()):
                 return torch.load(path, map_location="cpu", weights_only=True)
     except UserError:
         raise
     except Exception as e:
         named = re.search(r"GLOBAL (\S+)", str(e))
-        why = f"it asks for {named[1]}" if named else type(e).__name__
+        why = f"it imports {named[1]}" if named else type(e).__name__
         raise UserError(
-            f"{path} is no file of plain tensors ({why}), and nothing in it was run; ask for "
-            "its state_dict() alone; or, if you trust its makers, run torch.load(path, "
+            f"{path} is no file of plain tensors ({why}), and nothing in it was run; get only "
+            "its state_dict(); or, if you trust its source, run torch.load(path, "
             "weights_only=False) and torch.save its state dict"
         ) from e
 
@@ -184,7 +183,7 @@ def _state_of(loaded: Any, path: Path) -> dict[str, Tensor]:
 
 # %% ../../nbs/models/weights.ipynb #a1c00010
 def _architecture(told: Mapping[str, Any]) -> Architecture:
-    "An architecture from JSON; a `TypeError` for a value of another type."
+    "An architecture from JSON; raise a `TypeError` for a wrong type."
     for field in fields(Architecture):
         value, allowed = told.get(field.name, field.default), get_args(field.type) or (field.type,)
         if type(value) not in allowed and not (float in allowed and type(value) is int):
@@ -193,45 +192,44 @@ def _architecture(told: Mapping[str, Any]) -> Architecture:
 
 
 def _values(text: str, path: Path) -> dict[str, Any]:
-    "What a file of ours says of itself."
     try:
         about = parse_json(text)
         if about["format"] > FORMAT:
-            raise UserError(f"its format is newer than this crate_nb reads ({FORMAT}); upgrade it")
+            raise UserError(f"its format is newer than crate_nb supports ({FORMAT}); upgrade it")
         digest = about.pop("told_digest", None)
         if about.pop("format") > 1 and digest != told_digest(dict(format=FORMAT) | about):
-            raise UserError("what it says of its model is not what was written; copy it again")
+            raise UserError("its description was changed; copy it again")
         return about | dict(architecture=_architecture(about["architecture"]))
     except UserError as e:
         raise UserError(f"{path}: {e}") from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
         raise UserError(
-            f"{path} says of its model what can't be read ({type(e).__name__}: {e}); "
+            f"{path}: its description can't be read ({type(e).__name__}: {e}); "
             "it is damaged, or from a newer crate_nb"
         ) from e
 
 
 def _shapes(architecture: Architecture) -> dict[str, torch.Size]:
-    "The shapes of a model's tensors; no memory is taken for them."
+    "The shapes of a model's tensors, without allocating them."
     with torch.device("meta"):
         return {name: t.shape for name, t in make_model(architecture).state_dict().items()}
 
 
 def _check_described(path: Path, state: Mapping[str, Tensor], architecture: Architecture):
-    "The tensors of a file are those of its architecture."
+    "Raise a `UserError` unless the tensors of a file match its architecture."
     layers = numbers_of(state, "layers.")
-    is_built = len(layers) == architecture.depth <= MOST_LAYERS  # else it may be too deep for it
+    is_built = len(layers) == architecture.depth <= MOST_LAYERS  # else too deep to build
     shapes = _shapes(architecture) if is_built else {}
     wrong = [k for k in {**state, **shapes} if k not in state or state[k].shape != shapes.get(k)]
     if wrong:
         raise UserError(
-            f"{path} says of its model what its tensors are not (first: {min(wrong)!r}); "
+            f"{path}: its tensors do not fit its description (first: {min(wrong)!r}); "
             "it is damaged or was edited, copy it again"
         )
 
 
 def _own(path: Path, name: str, state: dict[str, Tensor], text: str) -> TrainedWeights:
-    "A file of ours; what was stored in half precision becomes float32 again."
+    "Read a file of ours; convert half precision to float32."
     about = _values(text, path)
     state = {k: v.float() if v.dtype == torch.float16 else v for k, v in state.items()}
     if about.pop("digest", None) != weights_digest(state):
@@ -244,8 +242,7 @@ def _own(path: Path, name: str, state: dict[str, Tensor], text: str) -> TrainedW
 
 # %% ../../nbs/models/weights.ipynb #a1c00012
 def _official(path: Path, name: str, state: dict[str, Tensor], **told: Any) -> TrainedWeights:
-    "A file of the official code."
-    with torch.random.fork_rng(devices=[]):  # a model is drawn before its weights are replaced
+    with torch.random.fork_rng(devices=[]):  # draws weights that we replace
         try:
             model = load_official(state, **told)
         except UserError as e:
@@ -255,11 +252,11 @@ def _official(path: Path, name: str, state: dict[str, Tensor], **told: Any) -> T
 # %% ../../nbs/models/weights.ipynb #a1c00013
 def read_weights(
     path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
-    heads: int | None = None,  # K of an official checkpoint; None: that of the published size
-    channels: int = 3,  # of the images of an official checkpoint
-    **told,  # what else no tensor of an official one tells; see `models.load_official`
+    heads: int | None = None,  # K of an official checkpoint; None: as in the published size
+    channels: int = 3,  # image channels of an official checkpoint
+    **told,  # other options of `load_official`
 ) -> TrainedWeights:
-    "The weights in a file; a `UserError` if it is damaged, foreign, or more than tensors."
+    "Read weights; raise a `UserError` for a damaged or foreign file, or one with code."
     path = as_path(path)
     file = _file_of(path)
     metadata: dict[str, str] = {}
@@ -272,17 +269,17 @@ def read_weights(
         return _own(file, path.name, state, metadata["crate_nb"])
     if any(name.startswith("layers.") for name in state):
         raise UserError(
-            f"{file} does not say what model its tensors belong to; "
+            f"{file} holds tensors without an architecture; "
             "export the run that trained it (crate-nb export ID FOLDER) and give the folder"
         )
     return _official(file, path.name, state, heads=heads, channels=channels, **told)
 
 # %% ../../nbs/models/weights.ipynb #a1c0001a
 def resize_positions(
-    positions: Tensor,  # (1, N, d): those of tokens without a place first, then a square grid
-    side: int,  # patches a side of the new grid
-) -> Tensor:  # (1, N', d); `positions` itself if the grid has that side already
-    "Positions of a square grid of patches, bicubic; tokens in front of the grid keep theirs."
+    positions: Tensor,  # (1, N, d): class token, if any, then a square grid
+    side: int,  # side of the new grid, in patches
+) -> Tensor:  # (1, N', d); `positions` itself if the side is unchanged
+    "Resize a square grid of positions bicubically; the class token keeps its position."
     old = math.isqrt(positions.shape[1])
     front = positions.shape[1] - old**2  # 1 with a class token, else 0
     if front > 1:
@@ -300,14 +297,14 @@ def _resized(positions: Tensor, old: int, side: int) -> Tensor:
     return F.interpolate(grid, (side, side), mode="bicubic", align_corners=False).flatten(2).mT
 
 # %% ../../nbs/models/weights.ipynb #a1c00020
-FREE = ("image_size", "num_classes", "dropout", "head_eps", "norm_twice")  # may differ
+FREE = ("image_size", "num_classes", "dropout", "head_eps", "norm_twice")  # fields that may differ
 
 
 def check_start(
-    weights: TrainedWeights,  # to start from
+    weights: TrainedWeights,  # initial weights
     architecture: Architecture,  # of the new model
 ):
-    "Raise a `UserError` that names every field in which a model differs from its start."
+    "Raise a `UserError` that lists every field in which model and weights differ."
     there, here = asdict(weights.architecture), asdict(architecture)
     differ = [k for k in here if k not in FREE and there[k] != here[k]]
     if not differ:
@@ -316,7 +313,7 @@ def check_start(
 
 
 def _mismatch(there: Mapping[str, Any], here: Mapping[str, Any], differ: Sequence[str]) -> str:
-    "How weights and a new model differ, and what to do."
+    "Error text: how weights and a new model differ, and what to do."
     if "channels" in differ:
         return (
             f"for images of {there['channels']} channels, "
@@ -326,28 +323,28 @@ def _mismatch(there: Mapping[str, Any], here: Mapping[str, Any], differ: Sequenc
     if "autoencoder" == made.model != VARIANTS[here["variant"]].model:
         return (
             f"of a masked autoencoder, and {here['variant']} "
-            f"is none; start a run of {there['variant']}, or read its features by encode(x)"
+            f"is not one; start a run of {there['variant']}, or read its features by encode(x)"
         )
     told = ", ".join(f"{k} {there[k]} and not {here[k]}" for k in differ)
     if set(differ) & {f.name for f in fields(Architecture) if f.default in (None, True)}:
-        return f"of another model ({told}), which no run has; train it in a loop of your own"
-    own = {"lam"} if made.lam is not None else set()  # the variant sets it
+        return f"of another model ({told}), which runs do not support; train it in your own loop"
+    own = {"lam"} if made.lam is not None else set()  # set by the variant
     same = " ".join(f"{k}={there[k]}" for k in differ if k not in own)
     return f"of another model ({told}); use its sizes (--set {same})"
 
 # %% ../../nbs/models/weights.ipynb #a1c00021
 def _fitted(name: str, tensor: Tensor, own: Tensor) -> Tensor:
-    "A tensor of a file as the new model needs it."
+    "A tensor, resized for the new model if it holds positions."
     if not name.endswith("positions") or tensor.shape == own.shape:
         return tensor
     return resize_positions(tensor, math.isqrt(own.shape[1]))
 
 
 def fit_weights(
-    model: LayeredModel,  # of `models.make_model`, changed in place
-    weights: TrainedWeights,  # to start from
+    model: LayeredModel,  # from `make_model`; changed in place
+    weights: TrainedWeights,  # initial weights
 ) -> LayeredModel:  # `model` itself
-    "Start a model from weights: a classifier's head stays, positions are resized, the rest fits."
+    "Load weights into a model: resize positions, keep a classifier's new head."
     check_start(weights, model.architecture)
     own = model.state_dict()
     free = "head." if VARIANTS[model.architecture.variant].task == "classification" else ()

@@ -23,7 +23,7 @@ def _exact(v: Tensor, alpha: float) -> Tensor:
 
 
 def _cubic(v: Tensor) -> Tensor:
-    return v @ (v.mT @ v)  # V V^T V, without forming an N x N matrix
+    return v @ (v.mT @ v)  # V V^T V without an N x N matrix
 
 
 # name -> step inside the subspaces: (V (..., K, N, p), alpha_p) -> (..., K, N, p)
@@ -35,7 +35,7 @@ RULES: dict[str, Callable[[Tensor, float], Tensor]] = {
     "e": lambda v, alpha: -alpha * torch.softmax(v @ v.mT, -1) @ v,
 }
 
-RULE_NAMES = {  # rule -> what it keeps of the gradient
+RULE_NAMES = {  # rule -> its part of the gradient
     "a": "exact gradient",
     "b": "second-order expansion",
     "c": "first-order term only",
@@ -47,10 +47,10 @@ RULE_NAMES = {  # rule -> what it keeps of the gradient
 def rule_step(
     z: Tensor,  # tokens (..., N, d)
     u: Tensor,  # subspaces (K, d, p)
-    rule: str,  # a to e, a row of `RULES`
+    rule: str,  # row of `RULES`, a to e
     eps: float = 1.0,  # distortion (> 0), squared inside
 ) -> Tensor:  # G (..., N, d); the update is Z - kappa G
-    "The direction G of a rule (eqs. 6 to 8, appendix A); a `UserError` for an unknown rule."
+    "The direction G of a rule (eqs. 6 to 8, appendix A)."
     v = project(z, u)  # (..., K, N, p)
     n, p = v.shape[-2:]
     alpha = p / (n * check_eps(eps) ** 2)
@@ -59,13 +59,13 @@ def rule_step(
 
 # %% ../../nbs/objective/pitfalls.ipynb #41d974a6
 def orthonormal_subspaces(
-    k: int,  # K, the number of subspaces of R^d
+    k: int,  # K, number of subspaces of R^d
     d: int,  # width of the tokens
     p: int,  # dimension of each subspace, at most d
-    g: torch.Generator,  # on the CPU; the draw moves it on
-    dtype: torch.dtype = torch.float64,  # of the bases
+    g: torch.Generator,  # on the CPU; advanced by the draw
+    dtype: torch.dtype = torch.float64,  # dtype of the bases
 ) -> Tensor:  # (K, d, p)
-    "K random orthonormal bases, mutually orthogonal where K p <= d; a `UserError` if p > d."
+    "K random orthonormal bases, mutually orthogonal if K p <= d; raise a `UserError` if p > d."
     if p > d:
         raise UserError(f"no {p} orthonormal vectors in {d} dimensions; give p at most d")
     if k * p > d:
@@ -75,36 +75,36 @@ def orthonormal_subspaces(
 
 # %% ../../nbs/objective/pitfalls.ipynb #3e17449f
 def toy_tokens(
-    n: int,  # N, tokens
-    d: int,  # their width
-    g: torch.Generator,  # on the CPU; the draw moves it on
-    norm: float | None = 1.0,  # length of each token; None: as drawn, about sqrt(d)
-    dtype: torch.dtype = torch.float64,  # of the tokens
+    n: int,  # N, number of tokens
+    d: int,  # width of a token
+    g: torch.Generator,  # on the CPU; advanced by the draw
+    norm: float | None = 1.0,  # length of a token; None: as drawn, about sqrt(d)
+    dtype: torch.dtype = torch.float64,  # dtype of the tokens
 ) -> Tensor:  # (N, d)
     "Gaussian tokens, each scaled to length `norm`."
     z = torch.randn(n, d, generator=g, dtype=dtype)
     return z if norm is None else norm * F.normalize(z, dim=-1)
 
 # %% ../../nbs/objective/pitfalls.ipynb #6df83ac8
-_LARGEST = 1e6  # tokens beyond this size are diverging
+_LARGEST = 1e6  # larger entries count as divergence
 
 
 def toy_starts(
-    draws: Sequence[torch.Generator],  # one source of tokens and subspaces for each draw
-    d: int = 64,  # width of the tokens
-    n: int = 32,  # N, tokens of a draw
-    k: int = 4,  # K, subspaces; mutually orthogonal where K p <= d
-    p: int = 16,  # their dimension, at most d
-    norm: float | None = 1.0,  # length of each token; None: as drawn, about sqrt(d)
+    draws: Sequence[torch.Generator],  # one per draw of tokens and subspaces
+    d: int = 64,  # width of a token
+    n: int = 32,  # N, tokens per draw
+    k: int = 4,  # K, subspaces; mutually orthogonal if K p <= d
+    p: int = 16,  # dimension of a subspace, at most d
+    norm: float | None = 1.0,  # length of a token; None: as drawn, about sqrt(d)
 ) -> tuple[Tensor, Tensor]:  # tokens (draws, N, d), subspaces (draws, K, d, p)
-    "The tokens and the subspaces with which the toy experiment starts."
+    "Draw the initial tokens and the subspaces of the toy experiment."
     starts = [(toy_tokens(n, d, g, norm), pack(orthonormal_subspaces(k, d, p, g))) for g in draws]
     z, packed = (torch.stack(parts) for parts in zip(*starts))
-    return z, packed.unflatten(-1, (k, p)).transpose(-3, -2)  # a view, so that `pack` copies none
+    return z, packed.unflatten(-1, (k, p)).transpose(-3, -2)  # a view, so `pack` does not copy
 
 
 def _held(step: Tensor, z: Tensor) -> Tensor:
-    "The step of each draw, or its tokens as they were if the step diverges (or is not a number)."
+    "The step of each draw; its previous tokens where the step diverges or is NaN."
     bounded = step.abs().amax((-2, -1), keepdim=True) < _LARGEST
     return torch.where(bounded, step, z)
 
@@ -113,20 +113,20 @@ def _check_bounded(z: Tensor, rule: str, layer: int, eps: float, kappa: float | 
     if not z.abs().max() < _LARGEST:
         raise UserError(
             f"rule {rule} diverges in layer {layer} with kappa = {kappa:g} at eps = {eps:g}; "
-            "choose a smaller kappa (the cubic rules bear kappa ~ eps^4)"
+            "choose a smaller kappa (for the cubic rules b and d, kappa ~ eps^4)"
         )
 
 
 def toy_trajectory(
     rule: str,  # a to e
     z: Tensor,  # tokens (draws, N, d)
-    u: Tensor,  # subspaces (draws, K, d, p), or (K, d, p) for all draws
-    layers: int = 12,  # L, steps; at least 1
+    u: Tensor,  # subspaces (draws, K, d, p), or shared (K, d, p)
+    layers: int = 12,  # L, number of steps, at least 1
     eps: float = 1.0,  # distortion (> 0), squared inside
-    kappa: float | Tensor = 0.1,  # step size; or, with `hold`, one for each draw (draws, 1, 1)
-    hold: bool = False,  # keep the last tokens of a draw that diverges, instead of raising an error
+    kappa: float | Tensor = 0.1,  # step size; with `hold`, also one per draw (draws, 1, 1)
+    hold: bool = False,  # freeze a diverging draw instead of raising an error
 ) -> Tensor:  # (draws, layers, 2): R^c before and after each step, in nats
-    "R^c before and after each step of one rule (Figures 1a, 5); a `UserError` if tokens diverge."
+    "Apply one rule for L steps and measure R^c; raise a `UserError` on divergence (Figs. 1a, 5)."
     rates = [subspace_coding_rate(z, u, eps)]
     for layer in range(1, layers + 1):
         step = z - kappa * rule_step(z, u, rule, eps)

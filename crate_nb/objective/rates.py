@@ -20,9 +20,9 @@ from ..core import UserError, check_kind, full_precision
 
 # %% ../../nbs/objective/rates.ipynb #90028186
 def _upper_gram(a: Tensor) -> Tensor:
-    "A A^T; a large one on a CPU lacks its lower left quarter, which Cholesky does not read."
+    "A A^T; for large A on a CPU without the lower left quarter, which Cholesky does not read."
     n, half = a.shape[-2], a.shape[-2] // 2
-    # Two products on halves do less work, but below 128 rows the second call costs more.
+    # Two smaller products save work, but below 128 rows the second call costs more.
     if a.device.type != "cpu" or n < 128:
         return a @ a.mT
     gram = a.new_empty(*a.shape[:-1], n)
@@ -31,21 +31,21 @@ def _upper_gram(a: Tensor) -> Tensor:
     return gram
 
 # %% ../../nbs/objective/rates.ipynb #90028187
-_LOST = {torch.float32: 2.0**12, torch.float64: 2.0**40}  # a diagonal entry / its pivot, at most
+_LOST = {torch.float32: 2.0**12, torch.float64: 2.0**40}  # limit of diagonal entry / pivot
 
 
 def _factor(
     a: Tensor,  # (..., n, m), n <= m
     alphas: tuple[float, ...],  # E factors
-) -> tuple[Tensor, Tensor]:  # (E, ..., n, n) factors; (E, ...) whether each is precise
-    "The Cholesky factors of I + alpha G, G = A A^T."
+) -> tuple[Tensor, Tensor]:  # factors (E, ..., n, n); whether each is precise (E, ...)
+    "Cholesky factors of I + alpha A A^T."
     gram = _upper_gram(a)
     if len(alphas) == 1:
         scaled = gram.mul_(alphas[0])[None]
     else:
         scaled = torch.stack([alpha * gram for alpha in alphas])
     diagonal = scaled.diagonal(dim1=-2, dim2=-1).add_(1)
-    # The matrix is symmetric; its transpose is stored column by column, as LAPACK wants it.
+    # The matrix is symmetric, and its transpose has LAPACK's column-major layout.
     chol, info = torch.linalg.cholesky_ex(scaled.mT)
     pivots = chol.diagonal(dim1=-2, dim2=-1).square()
     return chol, (info == 0) & (diagonal < _LOST[a.dtype] * pivots).all(-1)
@@ -55,7 +55,7 @@ def _factor_by_qr(
     a: Tensor,  # (..., n, m) float64
     alphas: tuple[float, ...],  # E factors
 ) -> tuple[Tensor, Tensor]:  # as `_factor`
-    "The same factors, by QR of (I sqrt(alpha) A)^T."
+    "The same factors from a QR of (I sqrt(alpha) A)^T."
     n = a.shape[-2]
     identity = torch.eye(n, dtype=a.dtype, device=a.device).expand(*a.shape[:-1], n)
     sides = torch.stack([torch.cat([identity, alpha**0.5 * a.mT], -2) for alpha in alphas])
@@ -66,16 +66,15 @@ def _factor_by_qr(
 
 
 def _half_logdet(chol: Tensor) -> Tensor:
-    "1/2 logdet(L L^T), the sum of the logarithms of the pivots."
     return chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 # %% ../../nbs/objective/rates.ipynb #4a7e0002
 class RateUndefined(UserError):
-    "Tokens have no coding rate: they are not finite, or too large for the distortion."
+    "The tokens are not finite, or too large for the distortion."
 
 # %% ../../nbs/objective/rates.ipynb #da7a1004
 def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
-    "The Cholesky factors in the type of `a`, in float64, or by QR: the first that is precise."
+    "The first precise Cholesky factors: in the dtype of `a`, in float64, or by QR."
     for dtype, factor in [
         (a.dtype, _factor),
         (torch.float64, _factor),
@@ -87,50 +86,49 @@ def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
     if not torch.isfinite(a).all():
         raise RateUndefined(
             "coding rate of tokens that are not finite (NaN or inf); "
-            "look at the layer that made them"
+            "check the layer that produced them"
         )
     raise RateUndefined(
         "coding rate: I + alpha Gram can't be factorised, not even by QR; "
-        "the tokens are too large for this eps"
+        "the tokens are too large for this eps; rescale them or raise eps"
     )
 
 # %% ../../nbs/objective/rates.ipynb #da7a1006
 def _inverse(chol: Tensor, dtype: torch.dtype) -> Tensor:
-    "(L L^T)^-1; a triangular solve on a GPU, where `cholesky_inverse` inverts one by one."
+    "(L L^T)^-1; on a GPU by a triangular solve, since `cholesky_inverse` is not batched there."
     if chol.device.type == "cpu":
         return torch.cholesky_inverse(chol)
     identity = torch.eye(chol.shape[-1], dtype=chol.dtype, device=chol.device)
     side = torch.linalg.solve_triangular(chol, identity, upper=False)
-    # The digits that float32 takes from products with W are not worth float64 products on a GPU.
+    # Products with W in float32 are precise enough, and float64 is slow on a GPU.
     return (side.mT @ side).to(dtype)
 
 
 def _is_differentiated(t: Tensor) -> bool:
-    "Whether a gradient or a tangent is wanted, in reverse or in forward mode."
+    "Whether `t` has a gradient (reverse mode) or a tangent (forward mode)."
     reverse = t.requires_grad and torch.is_grad_enabled()
     return reverse or forward_ad.unpack_dual(t).tangent is not None
 
 
 def _save(ctx, a: Tensor, result: Tensor, alphas: tuple[float, ...]):
-    "Keep what both modes need."
     ctx.alphas = alphas
     ctx.save_for_backward(a, result)
     ctx.save_for_forward(a, result)
 
 
 def _without_tangents(ctx) -> list[Tensor]:
-    "What `_save` kept, for `jvp`, which is given the tangents apart."
+    "The saved tensors as primals; `jvp` receives the tangents separately."
     return [forward_ad.unpack_dual(t).primal for t in ctx.saved_tensors]
 
 
 def _times(w: Tensor, a: Tensor) -> Tensor:
-    "W A, as `a` lies in memory, so that nothing after it has to copy column by column."
+    "W A in the memory layout of `a`, to avoid later strided copies."
     a = a.to(w.dtype)
     return w @ a if a.is_contiguous() else (a.mT @ w.mT).mT
 
 
 class _Inverse(torch.autograd.Function):
-    "W = (I + alpha A A^T)^-1 for each alpha, of Cholesky factors that are known."
+    "W = (I + alpha A A^T)^-1 for each alpha, from its Cholesky factor."
 
     @staticmethod
     def forward(a, chol, alphas):
@@ -149,7 +147,7 @@ class _Inverse(torch.autograd.Function):
     @staticmethod
     def jvp(ctx, da, *_):
         a, w = _without_tangents(ctx)
-        # A tangent may have a tangent of its own: forward mode within forward mode.
+        # Forward mode may be nested in forward mode.
         with forward_ad._set_fwd_grad_enabled(True):
             half = torch.stack([alpha * v for alpha, v in zip(ctx.alphas, w @ da.to(w.dtype))])
             half = half @ a.to(w.dtype).mT @ w
@@ -162,10 +160,10 @@ class _Inverse(torch.autograd.Function):
 
 # %% ../../nbs/objective/rates.ipynb #da7a1106
 class _HalfLogdet(torch.autograd.Function):
-    "1/2 logdet(I + alpha A A^T) for each alpha, and the Cholesky factors."
+    "1/2 logdet(I + alpha A A^T) for each alpha, with the Cholesky factors."
 
     @staticmethod
-    def forward(a, alphas, wait):  # wait: look at the result, and repeat or refuse a failure
+    def forward(a, alphas, wait):  # wait: check the result; retry or raise
         if wait:
             chol = _checked_factor(a, alphas)
             return _half_logdet(chol).to(a.dtype), chol
@@ -176,7 +174,7 @@ class _HalfLogdet(torch.autograd.Function):
     def setup_context(ctx, inputs, output):
         _save(ctx, inputs[0], output[1], inputs[1])
         ctx.mark_non_differentiable(output[1])
-        ctx.set_materialize_grads(False)  # that of the factors would be a matrix of zeros
+        ctx.set_materialize_grads(False)  # no matrix of zeros for the factors
 
     @staticmethod
     def backward(ctx, grad, _):  # (E, ...)
@@ -203,16 +201,16 @@ class _HalfLogdet(torch.autograd.Function):
         return _HalfLogdet.apply(a.movedim(in_dims[0], 0), alphas, wait), (1, 1)
 
 # %% ../../nbs/objective/rates.ipynb #da7a1008
-_BUDGET = 2**24  # numbers that a chunk may need; 64 MiB in float32
+_BUDGET = 2**24  # numbers per chunk; 64 MiB in float32
 
 
 def _in_chunks(
-    rates: Callable[..., Tensor],  # of the tensors, or of their parts
+    rates: Callable[..., Tensor],  # (*tensors or their chunks) -> rates
     batch: Sequence[int],  # shape of the batch
-    numbers: int,  # how many a sample needs
-    *tensors: tuple[Tensor, int],  # each with the number of dimensions that a sample's has
+    numbers: int,  # memory of one sample, in numbers
+    *tensors: tuple[Tensor, int],  # each with the number of dimensions per sample
 ) -> Tensor:  # (E, *batch)
-    "The rates (E, ...) of as many samples at a time as the budget has room for."
+    "Compute rates (E, ...) in chunks of samples that fit the budget."
     size = max(_BUDGET // max(numbers, 1), 1)
     if math.prod(batch) <= size or any(_is_differentiated(t) for t, _ in tensors):
         return rates(*(t for t, _ in tensors))
@@ -226,20 +224,21 @@ def _in_chunks(
 
 # %% ../../nbs/objective/rates.ipynb #da7a1108
 def _rates(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
-    "1/2 logdet(I + alpha A^T A), (E, ...), of all matrices at once."
-    # Contiguous, because each product with one of K views of a matrix would copy the view.
+    "1/2 logdet(I + alpha A^T A) of all matrices, (E, ...)."
+    # Contiguous: otherwise each product would copy its view.
     a = a.to(torch.promote_types(a.dtype, torch.float32)).contiguous()
     wait = a.device.type == "cpu" or not _is_differentiated(a)
     return _HalfLogdet.apply(a if a.shape[-2] <= a.shape[-1] else a.mT, alphas, wait)[0]
 
 
 def half_logdet_gram(
-    a: Tensor,  # (..., n, m) any matrix; computed in float32 at least
-    alpha: float | Sequence[float],  # one factor (> 0), or E of them, which share the Gram matrix
+    a: Tensor,  # (..., n, m); computed in at least float32
+    alpha: float | Sequence[float],  # one factor (> 0), or E that share a Gram matrix
 ) -> Tensor:  # (...) nats; (E, ...) for E values of alpha
     """1/2 logdet(I + alpha A^T A), by Cholesky of the smaller of A^T A and A A^T.
 
-    A `UserError` if A is not finite or too large (NaN if differentiated off the CPU).
+    Raise `RateUndefined` if A is not finite or too large; off the CPU, return NaN instead if the
+    result is differentiated.
     """
     alphas = tuple(map(float, alpha)) if isinstance(alpha, Iterable) else (float(alpha),)
     numbers = a.shape[-2] * a.shape[-1] + (1 + 2 * len(alphas)) * min(a.shape[-2:]) ** 2
@@ -249,15 +248,15 @@ def half_logdet_gram(
 
 # %% ../../nbs/objective/rates.ipynb #fc4abee5
 def check_eps(
-    eps: float | Tensor,  # a distortion; 0, less than 0, NaN and one with a gradient are refused
-) -> float:  # the same number; those of NumPy and torch become Python's
-    "Return `eps` if it is a distortion (> 0), else raise a `UserError`."
+    eps: float | Tensor,  # a distortion, without a gradient
+) -> float:  # as a Python number
+    "Return `eps` if it is a finite number above 0, else raise a `UserError`."
     if isinstance(eps, Tensor) and _is_differentiated(eps):
-        raise UserError("eps has a gradient, but eps is a setting; give eps.item() or detach it")
+        raise UserError("eps has a gradient, but it is a constant; give eps.item() or detach it")
     number: Any = eps
-    if getattr(number, "ndim", None) == 0:  # of torch or NumPy
+    if getattr(number, "ndim", None) == 0:
         number = number.item()
-    # Beyond these limits, the square is no float.
+    # The square must be a finite float above 0.
     if not (isinstance(number, Real) and 1e-154 < float(number) < 1e154):
         raise UserError(
             f"eps is {reprlib.repr(number)}; a distortion is a number above 0, such as 0.5"
@@ -266,7 +265,7 @@ def check_eps(
 
 
 def _check_epses(eps: Any) -> float | tuple[float, ...]:
-    "One distortion as a number, several as a tuple, or a `UserError`."
+    "One distortion as a number, several as a tuple."
     if getattr(eps, "ndim", 0) > 1:
         raise UserError(f"eps of shape {tuple(eps.shape)}; give one number, or a list of them")
     if getattr(eps, "ndim", 1) == 0 or isinstance(eps, str) or not isinstance(eps, Iterable):
@@ -278,14 +277,14 @@ def _check_epses(eps: Any) -> float | tuple[float, ...]:
 
 
 def _alpha(n: int, m: int, eps: Any) -> float | tuple[float, ...]:
-    "m/(n eps^2) of n tokens of width m, for one distortion or for each of several."
+    "m/(n eps^2) for n tokens of width m, for one or several distortions."
     several = _check_epses(eps)
     if isinstance(several, float):
         return m / (n * several**2)
     return tuple(m / (n * e**2) for e in several)
 
 # %% ../../nbs/objective/rates.ipynb #da7a1012
-_FORMS = {  # what -> shape, and how many of its sizes must be above 0
+_FORMS = {  # what -> shape, number of trailing sizes that must be above 0
     "tokens": ("(..., N, d)", 2),
     "subspaces": ("(K, d, p)", 3),
     "coordinates": ("(..., K, N, p)", 3),
@@ -293,7 +292,7 @@ _FORMS = {  # what -> shape, and how many of its sizes must be above 0
 
 
 def _check_numbers(what: str, a: Tensor):
-    "Raise a `UserError` unless the tokens, say, are real numbers, and some."
+    "Raise a `UserError` unless a tensor is floating point and not empty."
     check_kind(a, Tensor, "torch.as_tensor makes one of an array")
     form, own = _FORMS[what]
     if not a.dtype.is_floating_point:
@@ -305,35 +304,33 @@ def _check_numbers(what: str, a: Tensor):
 
 
 def coding_rate(z: Tensor, eps: float | Sequence[float] | Tensor = 0.5) -> Tensor:
-    """R(Z) = 1/2 logdet(I + d/(N eps^2) Z^T Z): nats to describe all tokens up to `eps`.
+    """R(Z) = 1/2 logdet(I + d/(N eps^2) Z^T Z), in nats.
 
     Parameters
     ----------
     z : Tensor, shape (..., N, d)
-        Tokens as rows, at least one of width at least 1; half precision is raised to float32.
+        Tokens as rows; half precision is raised to float32.
     eps : float, or E of them in a sequence, an array or a 1-d tensor, default 0.5
-        Distortion (> 0), in units of the tokens and squared inside. A setting: a tensor with a
-        gradient is refused.
+        Distortion (> 0), in units of the tokens and squared inside; without a gradient.
 
     Returns
     -------
     Tensor, shape (...), or (E, ...) for several distortions
-        Nats per sample, differentiable any number of times in both modes.
+        Nats per sample, differentiable to any order in reverse and forward mode.
 
     Raises
     ------
     RateUndefined
-        If tokens are not finite, or too large for the distortion in float64. A rate that is
-        differentiated on a GPU is NaN instead, because the GPU would have to wait for the check.
+        If tokens are not finite, or too large for the distortion in float64. If you differentiate
+        the rate on a GPU, it is NaN instead, because the check would synchronise.
     UserError
-        If `z` or `eps` is of another type or shape.
+        If `z` or `eps` has another type or shape.
 
     Notes
     -----
-    The rate is from the smaller of Z^T Z and Z Z^T, in float64 where float32 has too few digits.
-    Samples are computed in chunks of 64 MiB, unless `z` has a gradient. Then the Cholesky factors
-    of the whole batch are kept for the backward pass, min(N, d)^2 numbers for each sample and
-    distortion.
+    We use the smaller of Z^T Z and Z Z^T, and float64 where float32 has too few digits. We compute
+    samples in chunks of 64 MiB, unless `z` has a gradient: then we store the Cholesky factors of
+    the whole batch, min(N, d)^2 numbers per sample and distortion.
 
     References
     ----------
@@ -355,12 +352,11 @@ def coding_rate(z: Tensor, eps: float | Sequence[float] | Tensor = 0.5) -> Tenso
 def pack(
     u: Tensor,  # (..., K, d, p) subspaces
 ) -> Tensor:  # (..., d, K p), [U_1 ... U_K]
-    "The K bases side by side; a view if `u` is a view of one weight matrix."
+    "Concatenate the K bases; a view if `u` is a view of one weight matrix."
     return u.transpose(-3, -2).flatten(-2)
 
 # %% ../../nbs/objective/rates.ipynb #da7a1019
 def _check_widths(z: Tensor, u: Tensor) -> None:
-    "Raise a `UserError` unless tokens and subspaces have enough dimensions and the same width."
     if u.ndim < 3 or z.ndim < 2:
         raise UserError(
             f"tokens of shape {tuple(z.shape)} and subspaces of shape {tuple(u.shape)}; "
@@ -375,32 +371,31 @@ def _check_widths(z: Tensor, u: Tensor) -> None:
 
 def project(
     z: Tensor,  # tokens (..., N, d)
-    u: Tensor,  # subspaces (K, d, p), or (..., K, d, p) for each sample
+    u: Tensor,  # subspaces (K, d, p), or one set per sample (..., K, d, p)
 ) -> Tensor:  # coordinates V_k = Z U_k, (..., K, N, p)
-    "The coordinates of all tokens in all subspaces; a `UserError` if their widths differ."
+    "Project tokens onto all subspaces; raise a `UserError` if the widths differ."
     _check_widths(z, u)
     v = z @ pack(u)  # (..., N, K p)
     return v.unflatten(-1, (u.shape[-3], u.shape[-1])).transpose(-3, -2)
 
 
 def _check_both(z: Tensor, u: Tensor) -> None:
-    "Raise a `UserError` unless tokens and subspaces have rates."
     _check_widths(z, u)
     _check_numbers("tokens", z)
     _check_numbers("subspaces", u)
 
 
 def _project_wide(z: Tensor, u: Tensor) -> Tensor:
-    "The coordinates, in float32 at least."
+    "The coordinates, in at least float32."
     dtype = torch.promote_types(torch.promote_types(z.dtype, u.dtype), torch.float32)
     return project(z.to(dtype), u.to(dtype))
 
 # %% ../../nbs/objective/rates.ipynb #da7a1022
 def projected_coding_rate(
     v: Tensor,  # coordinates V_k = Z U_k (..., K, N, p)
-    eps: float | Sequence[float] | Tensor = 0.5,  # distortion (> 0), squared inside; or E of them
+    eps: float | Sequence[float] | Tensor = 0.5,  # distortion (> 0), squared inside; or E
 ) -> Tensor:  # (...) nats per sample; (E, ...) for E distortions
-    "R^c of tokens that are already projected; a `UserError` as for `coding_rate`."
+    "R^c of projected tokens; errors as in `coding_rate`."
     _check_numbers("coordinates", v)
     n, p = v.shape[-2:]
     return half_logdet_gram(v, _alpha(n, p, eps)).sum(-1)
@@ -409,37 +404,34 @@ def projected_coding_rate(
 def subspace_coding_rate(
     z: Tensor, u: Tensor, eps: float | Sequence[float] | Tensor = 0.5
 ) -> Tensor:
-    """R^c(Z; U) = sum_k 1/2 logdet(I + p/(N eps^2) (Z U_k)^T (Z U_k)).
-
-    The nats that describe the tokens subspace by subspace.
+    """R^c(Z; U) = sum_k 1/2 logdet(I + p/(N eps^2) (Z U_k)^T (Z U_k)), in nats.
 
     Parameters
     ----------
     z : Tensor, shape (..., N, d)
-        Tokens as rows, at least one of width at least 1; half precision is raised to float32.
-    u : Tensor, shape (K, d, p), or (..., K, d, p) for subspaces of each sample
-        At least one subspace, each with a basis of p columns.
+        Tokens as rows; half precision is raised to float32.
+    u : Tensor, shape (K, d, p), or (..., K, d, p) for one set per sample
+        Subspaces, each with a basis of p columns.
     eps : float, or E of them in a sequence, an array or a 1-d tensor, default 0.5
-        Distortion (> 0), in units of the tokens and squared inside. A setting: a tensor with a
-        gradient is refused.
+        Distortion (> 0), in units of the tokens and squared inside; without a gradient.
 
     Returns
     -------
     Tensor, shape (...), or (E, ...) for several distortions
-        Nats per sample, differentiable any number of times in both modes.
+        Nats per sample, differentiable to any order in reverse and forward mode.
 
     Raises
     ------
     RateUndefined
         As for `coding_rate`.
     UserError
-        If `z`, `u` or `eps` is of another type or shape, or `z` and `u` differ in d.
+        If `z`, `u` or `eps` has another type or shape, or if `z` and `u` differ in d.
 
     Notes
     -----
-    Samples are projected and computed in chunks of 64 MiB, unless `z` or `u` has a gradient. Then
-    the coordinates and the Cholesky factors of the whole batch are kept for the backward pass,
-    K (N p + min(N, p)^2) numbers for each sample with one distortion.
+    We compute samples in chunks of 64 MiB, unless `z` or `u` has a gradient: then we store the
+    coordinates and Cholesky factors of the whole batch, K (N p + min(N, p)^2) numbers per sample
+    with one distortion.
 
     References
     ----------
@@ -472,10 +464,10 @@ def taylor_terms(
     z: Tensor,  # tokens (..., N, d)
     u: Tensor,  # subspaces (K, d, p)
     eps: float = 0.5,  # distortion (> 0), squared inside
-) -> tuple[Tensor, Tensor]:  # first- and second-order term of R^c, (...) nats each
+) -> tuple[Tensor, Tensor]:  # first- and second-order term of R^c, nats (...)
     """The terms 1/2 sum x and -1/4 sum x^2 of R^c = 1/2 sum log(1 + x), x = alpha_p lambda (eq. 5).
 
-    A `UserError` as for `project` and `check_eps`.
+    Errors as in `project` and `check_eps`.
     """
     _check_both(z, u)
     v = _project_wide(z, u)

@@ -29,11 +29,10 @@ class RateReduction(NamedTuple):
 
     delta: Tensor  # Delta R = R - R^c
     rate: Tensor  # R, of all features
-    class_rate: Tensor  # R^c, of the classes, weighted by their sizes
+    class_rate: Tensor  # R^c, of the classes, weighted by size
 
 # %% ../../nbs/objective/redunet.ipynb #12ed000b
 def _labelled_rate(z: Tensor, y: Tensor, eps: float) -> Tensor:
-    "R^c of hard labels."
     m, d = z.shape
     counts = torch.unique(y, return_counts=True)[1]
     parts = z[torch.argsort(y, stable=True)].split(counts.tolist())
@@ -55,7 +54,7 @@ def _soft_rate(z: Tensor, memberships: Tensor, eps: float) -> Tensor:
 
 
 def _check_memberships(z: Tensor, y: Tensor):
-    "Raise a `UserError` unless `z` is (m, d), and `y` is (m) or (m, K) with rows that add up to 1."
+    "Raise a `UserError` unless `z` is (m, d) and `y` is (m), or (m, K) with rows that sum to 1."
     for given in (z, y):
         check_kind(given, Tensor, "torch.as_tensor makes one of an array")
     if z.ndim != 2 or not len(z) or y.ndim not in (1, 2) or len(y) != len(z):
@@ -71,12 +70,12 @@ def _check_memberships(z: Tensor, y: Tensor):
 
 def class_rate(
     z: Tensor,  # features (m, d)
-    y: Tensor,  # labels (m), whole numbers; or memberships (m, K) >= 0 with rows that add up to 1
+    y: Tensor,  # integer labels (m), or memberships (m, K) >= 0 whose rows sum to 1
     eps: float = 0.5,  # distortion (> 0), squared inside
-) -> Tensor:  # nats per sample; float32 at least
+) -> Tensor:  # nats per sample; at least float32
     """R^c(Z; Pi) = sum_j m_j/(2m) logdet(I + d/(m_j eps^2) Z^T diag(Pi_j) Z).
 
-    A `UserError` for shapes, labels that are not whole numbers, and memberships that are none.
+    Raise a `UserError` for wrong shapes, labels that are not integers, or invalid memberships.
     """
     _check_memberships(z, y)
     eps = check_eps(eps)
@@ -89,11 +88,11 @@ def class_rate(
 # %% ../../nbs/objective/redunet.ipynb #12ed000d
 def rate_reduction(
     z: Tensor,  # features (m, d)
-    y: Tensor,  # labels (m), whole numbers; or memberships (m, K) >= 0 with rows that add up to 1
-    eps: float = 0.5,  # distortion (> 0), squared inside; public code states eps^2
-    normalise: bool = False,  # divide each row by its length first
-) -> RateReduction:  # Delta R, R and R^c, nats per sample
-    "How many nats are saved if the classes are known; a `UserError` for shapes, NaN or inf."
+    y: Tensor,  # integer labels (m), or memberships (m, K) >= 0 whose rows sum to 1
+    eps: float = 0.5,  # distortion (> 0), squared inside; public code gives eps^2
+    normalise: bool = False,  # whether to scale rows to unit length first
+) -> RateReduction:  # Delta R, R and R^c in nats per sample
+    "The nats saved by knowing the classes; raise a `UserError` for wrong shapes, NaN or inf."
     _check_memberships(z, y)
     if normalise:
         z = F.normalize(z.to(torch.promote_types(z.dtype, torch.float32)), dim=1)
@@ -103,22 +102,22 @@ def rate_reduction(
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0015
 def orthogonal_rates(
-    d: int,  # width of the features, and number of classes
+    d: int,  # width of the features and number of classes
     eps: float = 0.5,  # distortion (> 0), squared inside
 ) -> RateReduction:  # float64
-    "The largest rate reduction of d classes of equal size: d orthogonal lines."
+    "The largest rate reduction for d classes of equal size, reached by d orthogonal lines."
     rate = torch.tensor(d / 2 * math.log1p(1 / check_eps(eps) ** 2), dtype=torch.float64)
     of_classes = torch.tensor(0.5 * math.log1p(d / eps**2), dtype=torch.float64)
     return RateReduction(rate - of_classes, rate, of_classes)
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0018
 class MCR2Loss(nn.Module):
-    "-Delta R of a batch of features: lower is better, 0 is no reduction."
+    "-Delta R of a batch of features; lower is better."
 
     def __init__(
         self,
-        eps: float = 0.5,  # distortion (> 0), squared inside; public code states eps^2
-        normalise: bool = True,  # divide each row by its length first; False: rows have unit length
+        eps: float = 0.5,  # distortion (> 0), squared inside; public code gives eps^2
+        normalise: bool = True,  # scale rows to unit length; False: they have it
     ):
         super().__init__()
         self.eps, self.normalise = check_eps(eps), normalise
@@ -133,22 +132,22 @@ class MCR2Loss(nn.Module):
 
 # %% ../../nbs/objective/redunet.ipynb #12ed001c
 def _sorted_sums(z: Tensor, sizes: Sequence[int]) -> Tensor:
-    "The sums of classes whose samples follow each other."
+    "Class sums of samples sorted by class."
     return torch.stack([c.mT @ c.conj() for c in z.split(sizes, dim=1)])
 
 
 def class_sums(
     z: Tensor,  # features (F, m, d), real or complex
-    y: Tensor,  # classes (m), each in 0 .. K - 1
+    y: Tensor,  # classes (m), from 0 to K - 1
     classes: int,  # K
-) -> tuple[Tensor, Tensor]:  # sums over a class of z z^* (K, F, d, d), and sizes m_j (K)
-    "The second moments of each class, not divided by its size."
+) -> tuple[Tensor, Tensor]:  # sums of z z^* per class (K, F, d, d), sizes m_j (K)
+    "Second moments of each class, not divided by its size."
     sizes = torch.bincount(y, minlength=classes)
     return _sorted_sums(z[:, torch.argsort(y, stable=True)], sizes.tolist()), sizes
 
 # %% ../../nbs/objective/redunet.ipynb #12ed001e
 class RateLayer(NamedTuple):
-    "What a layer multiplies by."
+    "The matrices and weights of a layer."
 
     expand: Tensor  # E (F, d, d)
     compress: Tensor  # C_j (K, F, d, d)
@@ -156,7 +155,7 @@ class RateLayer(NamedTuple):
 
 
 def _factor(sums: Tensor, sizes: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    "Cholesky factors of I + alpha times all sums, then of each class; the alphas; gamma."
+    "Cholesky factors of I + alpha * sums (first the total, then each class), alphas, gamma."
     counts = torch.cat([sizes.sum()[None], sizes]).clamp_min(1).to(sums.real.dtype)
     alpha = (sums.shape[-1] / (counts * eps**2))[:, None, None, None]
     moments = torch.cat([sums.sum(0, keepdim=True), sums])
@@ -165,18 +164,17 @@ def _factor(sums: Tensor, sizes: Tensor, eps: float) -> tuple[Tensor, Tensor, Te
 
 
 def _rates(chol: Tensor, gamma: Tensor) -> RateReduction:
-    "The rates, from the Cholesky factors."
     half_logdet = chol.diagonal(dim1=-2, dim2=-1).real.log().sum(-1).mean(-1)
     rate, of_classes = half_logdet[0], gamma @ half_logdet[1:]
     return RateReduction(rate - of_classes, rate, of_classes)
 
 
 def build_layer(
-    sums: Tensor,  # of each class (K, F, d, d), as `class_sums` gives them
-    sizes: Tensor,  # samples of each class (K); a class without any has C_j = d/eps^2 I
+    sums: Tensor,  # per class (K, F, d, d), from `class_sums`
+    sizes: Tensor,  # samples per class (K); an empty class has C_j = d/eps^2 I
     eps: float,  # distortion (> 0), squared inside
-) -> tuple[RateLayer, RateReduction]:  # the layer, and the rates of what it is built from
-    "E, C_j and gamma from second moments."
+) -> tuple[RateLayer, RateReduction]:  # the layer, and the rates of its samples
+    "Build E, C_j and gamma from second moments."
     chol, alpha, gamma = _factor(sums, sizes, eps)
     inverses = alpha * torch.cholesky_inverse(chol)
     return RateLayer(inverses[0], inverses[1:], gamma), _rates(chol, gamma)
@@ -184,12 +182,12 @@ def build_layer(
 # %% ../../nbs/objective/redunet.ipynb #12ed001f
 def layer_step(
     z: Tensor,  # features (F, m, d), of unit length over frequencies and channels
-    layer: RateLayer,  # of the same F and d
+    layer: RateLayer,  # with the same F and d
     eta: float,  # step size
-    lam: float,  # how sharply the class is estimated
+    lam: float,  # sharpness of the class estimate
 ) -> tuple[Tensor, Tensor]:  # new features (F, m, d) of unit length, and pi (m, K)
-    "One step of ascent on the rate reduction, with estimated classes."
-    compressed = z @ layer.compress.mT  # (K, F, m, d), C_j z for each class
+    "One ascent step on the rate reduction, with estimated classes."
+    compressed = z @ layer.compress.mT  # C_j z (K, F, m, d)
     lengths = torch.linalg.vector_norm(compressed, dim=(1, 3))  # (K, m)
     pi = torch.softmax(-lam * lengths, 0)
     weights = layer.gamma[:, None] * pi
@@ -198,17 +196,17 @@ def layer_step(
 
 
 def _unit(z: Tensor) -> Tensor:
-    "Features of unit length over frequencies and channels; those of length 0 stay as they are."
+    "Scale features to unit length over frequencies and channels; zeros stay zero."
     length = torch.linalg.vector_norm(z, dim=(0, 2), keepdim=True)
     return z / length.clamp_min(1e-12)
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0027
 class NotFitted(UserError, NotFittedError):
-    "An estimator was used before it was fitted; scikit-learn knows the mistake under its own name."
+    "An estimator was used before fitting; also a `NotFittedError` of scikit-learn."
 
 
 def _checked(estimator: BaseEstimator, X, y="no_validation", **how):
-    "Validate the data as scikit-learn does, with the house's errors; X, or X and y."
+    "Validate X, or X and y, as scikit-learn does, but raise `UserError`."
     how = dict(dtype=["float64", "float32"], ensure_all_finite=False) | how
     try:
         found = validate_data(estimator, X, y, **how)
@@ -224,7 +222,6 @@ def _checked(estimator: BaseEstimator, X, y="no_validation", **how):
 
 
 def _check_fitted(estimator: BaseEstimator):
-    "Raise `NotFitted` unless the estimator has been fitted."
     try:
         check_is_fitted(estimator, "layers_")
     except NotFittedError as e:
@@ -233,14 +230,13 @@ def _check_fitted(estimator: BaseEstimator):
 
 
 def _check_settings(net: "_Vectors"):
-    "Raise a `UserError` unless the hyper-parameters are numbers that make sense."
     for name in ("eps", "eta", "lam"):
         if not isinstance(getattr(net, name), Real):
             raise UserError(f"{name} is {getattr(net, name)!r}; give a number")
     check_eps(net.eps)
     check_choice("dtype", net.dtype, ("float64", "float32"))
     if not (net.eta > 0 and net.lam >= 0):
-        raise UserError(f"eta is {net.eta} and lam is {net.lam}; give eta above 0 and lam from 0")
+        raise UserError(f"eta is {net.eta} and lam is {net.lam}; give eta above 0, lam at least 0")
     if not (isinstance(net.layers, int | np.integer) and net.layers > 0):
         raise UserError(f"layers is {net.layers!r}; give a whole number above 0")
 
@@ -248,7 +244,7 @@ def _check_settings(net: "_Vectors"):
 def _grow(
     z: Tensor, y: Tensor, net: "_Vectors", sums: Sequence[Tensor | int], sizes: Tensor
 ) -> tuple[list[Tensor], list[RateLayer], list[RateReduction]]:
-    "New sums, layers and rates; the last sums and rates are those behind the last layer."
+    "New sums, layers and rates; the last sums and rates are after the last layer."
     new_sums, layers, rates = [], [], []
     order, counts = torch.argsort(y), torch.bincount(y, minlength=len(sizes)).tolist()
     z = z[:, order]
@@ -263,21 +259,21 @@ def _grow(
 
 
 def _states(z: Tensor, net: "_Vectors") -> Iterator[tuple[Tensor, Tensor]]:
-    "Features behind each layer, with the estimate that the layer made on its way."
+    "Yield features after each layer, and the layer's class estimates."
     for layer in net.layers_:
         z, pi = layer_step(z, layer, net.eta, net.lam)
         yield z, pi
 
 
 def _table(rates: Sequence[RateReduction]) -> pd.DataFrame:
-    "Rates by layer, 0 before the first."
+    "Rates by layer; 0 is the input."
     values = torch.stack([torch.stack(r) for r in rates]).cpu().numpy()
     columns = ["rate_reduction", "rate", "class_rate"]
     return pd.DataFrame(values, columns=columns).rename_axis("layer").reset_index()
 
 # %% ../../nbs/objective/redunet.ipynb #12ed002b
 def _coded(net: "_Vectors", y: np.ndarray) -> Tensor:
-    "Labels as indices of the classes of a network; a `UserError` for any other label."
+    "Labels as class indices; raise a `UserError` for an unknown label."
     unknown = np.setdiff1d(y, net.classes_)
     if len(unknown):
         known = ", ".join(map(str, net.classes_))
@@ -286,20 +282,20 @@ def _coded(net: "_Vectors", y: np.ndarray) -> Tensor:
 
 
 class _Vectors:
-    "How samples enter a ReduNet of vectors, go through it and leave it."
+    "Input, layers and output of a ReduNet of vectors."
 
-    eta: float  # the settings, as `ReduNet` takes them
+    eta: float  # settings of `ReduNet`
     eps: float
     lam: float
     layers: int
     dtype: str
     device: str
-    n_features_in_: int  # d, as scikit-learn counts it in `fit`
-    classes_: np.ndarray  # labels (K), sorted
-    layers_: list[RateLayer]  # L, of the fitted network
-    history_: pd.DataFrame  # rates by layer, as the network was built
-    _sums: Sequence[Tensor | int]  # of the classes at each layer; 0 before the first samples
-    _sizes: Tensor | int  # samples of each class (K); 0 before the first samples
+    n_features_in_: int  # d, set by scikit-learn in `fit`
+    classes_: np.ndarray  # sorted labels (K)
+    layers_: list[RateLayer]  # L layers
+    history_: pd.DataFrame  # rates by layer of the training samples
+    _sums: Sequence[Tensor | int]  # class sums at each layer; 0 before the first samples
+    _sizes: Tensor | int  # samples per class (K); 0 before the first samples
 
     @property
     def _n_features_out(self) -> int:
@@ -317,7 +313,7 @@ class _Vectors:
         return z[0].cpu().numpy()
 
     def _last(self, X) -> tuple[Tensor, Tensor]:
-        "Features behind the last layer, and its estimates."
+        "Features and class estimates after the last layer."
         _check_fitted(self)
         return deque(_states(self._enter(self._read(X)), self), maxlen=1)[0]
 
@@ -340,13 +336,13 @@ class _Vectors:
 
 
 class _Network(_Vectors):
-    "How a ReduNet is built, and what can be read off its layers."
+    "Predictions and rates of a ReduNet layer by layer."
 
     def staged_predict(
         self,
         X,  # samples (m, d)
-    ) -> Iterator[np.ndarray]:  # of labels (m)
-        "What the network would predict if it ended at its first layer, its second, and so on."
+    ) -> Iterator[np.ndarray]:  # labels (m)
+        "Yield the predictions of the network cut off after each layer."
         _check_fitted(self)
         for _, pi in _states(self._enter(self._read(X)), self):
             yield self.classes_[pi.argmax(1).cpu().numpy()]
@@ -354,9 +350,9 @@ class _Network(_Vectors):
     def rates(
         self,
         X,  # samples (m, d)
-        y=None,  # their labels (m); None: the classes that each layer estimates
+        y=None,  # labels (m); None: the estimates of each layer
     ) -> pd.DataFrame:  # columns layer, rate_reduction, rate, class_rate; nats per sample
-        "Delta R, R and R^c of samples before the first layer and behind each layer."
+        "Delta R, R and R^c of samples before the first and after each layer."
         _check_fitted(self)
         X, y = (self._read(X), None) if y is None else self._read(X, y)
         start, coded = self._enter(X), None if y is None else _coded(self, y)
@@ -369,7 +365,7 @@ class _Network(_Vectors):
 
 
 def _rates_of(z: Tensor, labels: Tensor, net: _Vectors) -> RateReduction:
-    "The rates of features (1, m, d) whose classes are given."
+    "Rates of features (1, m, d) with known classes."
     chol, _, gamma = _factor(*class_sums(z, labels, len(net.classes_)), net.eps)
     return _rates(chol, gamma)
 
@@ -377,37 +373,36 @@ def _rates_of(z: Tensor, labels: Tensor, net: _Vectors) -> RateReduction:
 class ReduNet(
     _Network, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
-    """A network that ascends the rate reduction layer by layer; a classifier and a transformer.
+    """Network that ascends the rate reduction layer by layer, as a scikit-learn classifier.
 
-    Its layers are built from labelled samples in one pass, without gradients. It is an estimator of
-    scikit-learn: `fit`, `partial_fit`, `predict`, `predict_proba`, `transform`, `score`.
+    We build the layers from labelled samples in one pass, without gradients. The methods are
+    scikit-learn's: `fit`, `partial_fit`, `predict`, `predict_proba`, `transform`, `score`.
 
     Parameters
     ----------
     eta : float, default 0.5
-        Step size of the ascent, above 0.
+        Step size, above 0.
     eps : float, default 0.316...
-        Distortion, above 0, squared inside; the default is sqrt(0.1), since public code states
-        eps^2 = 0.1.
+        Distortion (> 0), squared inside; the default is sqrt(0.1) (public code gives eps^2 = 0.1).
     lam : float, default 500.0
-        How sharply classes are estimated, at least 0.
+        Sharpness of the class estimates, at least 0.
     layers : int, default 100
-        L.
+        Number of layers L.
     dtype : {"float64", "float32"}, default "float64"
-        Of all numbers.
+        Precision of the computation.
     device : str, default "cpu"
         cpu, cuda, cuda:<index>, or auto.
 
     Raises
     ------
     UserError
-        By `fit`: for settings, shapes or labels that are not allowed, NaN or inf.
+        In `fit`, for invalid settings, shapes or labels, and for NaN or inf.
     NotFitted
-        If a method needs layers that are not built yet.
+        If a method needs layers before `fit`.
 
     Notes
     -----
-    Fitted attributes: `classes_` (K labels, sorted), `layers_` (E, C_j and gamma of each layer) and
+    Fitted attributes: `classes_` (K sorted labels), `layers_` (E, C_j and gamma of each layer) and
     `history_` (rate reduction and its parts by layer, nats per sample).
 
     References
@@ -446,17 +441,17 @@ class ReduNet(
         X : array_like of shape (m, d)
             Samples.
         y : array_like of shape (m,)
-            Labels of two classes or more, numbers or text.
+            Labels, numbers or text, of at least two classes.
 
         Returns
         -------
         ReduNet
-            The network itself.
+            The estimator itself.
         """
         return self._begin(X, y, None)
 
     def partial_fit(self, X, y, classes=None) -> "ReduNet":
-        """Add the sums of new samples to those of each layer, or `fit` if there are none.
+        """Add new samples to the sums of each layer; the first call is `fit`.
 
         Parameters
         ----------
@@ -465,12 +460,12 @@ class ReduNet(
         y : array_like of shape (m,)
             Labels.
         classes : array_like, optional
-            At the first call: all labels that will come; None: those of `y`.
+            All labels of later calls, too; used in the first call only. None: the labels in `y`.
 
         Returns
         -------
         ReduNet
-            The network itself.
+            The estimator itself.
         """
         if not hasattr(self, "layers_"):
             return self._begin(X, y, classes)
@@ -478,7 +473,7 @@ class ReduNet(
         return self._add(X, _coded(self, y))
 
     def transform(self, X) -> np.ndarray:
-        """The features behind the last layer.
+        """Features after the last layer.
 
         Parameters
         ----------
@@ -493,7 +488,7 @@ class ReduNet(
         return self._leave(self._last(X)[0])
 
     def predict_proba(self, X) -> np.ndarray:
-        """The estimate pi of the last layer.
+        """Class estimates pi of the last layer.
 
         Parameters
         ----------
@@ -503,12 +498,12 @@ class ReduNet(
         Returns
         -------
         numpy.ndarray of shape (m, K)
-            Rows add up to 1.
+            Rows sum to 1.
         """
         return self._last(X)[1].cpu().numpy()
 
     def predict(self, X) -> np.ndarray:
-        """The class of the largest pi.
+        """Class with the largest pi at the last layer.
 
         Parameters
         ----------
@@ -525,7 +520,7 @@ class ReduNet(
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0046
 class ShiftInvariantReduNet(ReduNet):
-    "A ReduNet for signals (m, C, T) whose class does not depend on cyclic shifts in time."
+    "ReduNet for signals (m, C, T) whose class is invariant to cyclic shifts in time."
 
     def _read(self, X, y="no_validation", reset: bool = False):
         shape = np.shape(X)
@@ -537,15 +532,15 @@ class ShiftInvariantReduNet(ReduNet):
         elif shape[2] != self.times_:
             raise UserError(
                 f"X has {shape[2]} time steps, but this network was fitted to {self.times_}; "
-                "cut the signals, or fit a network of their own"
+                "crop the signals, or fit another network"
             )
         return found
 
     def _enter(self, X: np.ndarray) -> Tensor:
-        "Frequencies (T, m, C) of signals of unit length."
+        "Fourier transform to frequencies (T, m, C), of unit length."
         z = torch.tensor(X, dtype=getattr(torch, self.dtype), device=pick_device(self.device))
         return _unit(torch.fft.fft(z, dim=2, norm="ortho").permute(2, 0, 1))
 
     def _leave(self, z: Tensor) -> np.ndarray:
-        "Real signals (m, C, T): the network does not break the symmetry of their frequencies."
+        "Back to signals (m, C, T), which stay real: the layers keep the frequencies' symmetry."
         return torch.fft.ifft(z.permute(1, 2, 0), dim=2, norm="ortho").real.cpu().numpy()

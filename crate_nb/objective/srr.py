@@ -13,7 +13,7 @@ from ..core import UserError, check_choice
 from .rates import coding_rate, subspace_coding_rate
 
 # %% ../../nbs/objective/srr.ipynb #d2651a1a
-def _sum_of_entries(z: Tensor) -> Tensor:  # (..., N, d) -> (...), at least float32
+def _sum_of_entries(z: Tensor) -> Tensor:  # (..., N, d) -> (...), in at least float32
     return z.flatten(-2).sum(-1, dtype=torch.promote_types(z.dtype, torch.float32))
 
 
@@ -26,30 +26,30 @@ SPARSITY: dict[str, Callable[[Tensor], Tensor]] = {  # name -> (z (..., N, d)) -
 def srr_terms(
     z: Tensor, u: Tensor | None, eps: float | Sequence[float] | Tensor = 0.5, sparsity: str = "l0"
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The rate, the subspace rate and the sparsity of tokens.
+    """Rate, subspace rate and sparsity of tokens.
 
     Parameters
     ----------
     z : Tensor, shape (..., N, d)
         Tokens as rows.
     u : Tensor, shape (K, d, p), or None
-        Subspaces, each with a basis of p columns. Without any, R^c is not defined.
+        Subspaces, each with a basis of p columns. None: R^c is undefined.
     eps : float, or E of them in a sequence, an array or a 1-d tensor, default 0.5
         Distortion (> 0), in units of the tokens and squared inside.
     sparsity : str, default "l0"
-        A row of `SPARSITY`: `l0` counts non-zero entries and has no gradient, `l1` sums |z|.
+        Row of `SPARSITY`: `l0` counts non-zero entries (no gradient), `l1` sums |z|.
 
     Returns
     -------
     rate, subspace_rate : Tensor, shape (...), or (E, ...) for several distortions
-        R and R^c, nats per sample; R^c is NaN without subspaces.
+        R and R^c in nats per sample; R^c is NaN without subspaces.
     size : Tensor, shape (...)
-        ||Z||_0 or ||Z||_1 of all tokens of a sample.
+        ||Z||_0 or ||Z||_1 per sample.
 
     Raises
     ------
     UserError
-        If `sparsity` is unknown, or as for `coding_rate` and `subspace_coding_rate`.
+        If `sparsity` is unknown, and as for `coding_rate` and `subspace_coding_rate`.
 
     Examples
     --------
@@ -72,20 +72,20 @@ def sparse_rate_reduction(
     lam: float = 0.1,
     sparsity: str = "l0",
 ) -> Tensor:
-    """SRR = R^c(Z; U) - R(Z) + lam ||Z||_0 of tokens, to be minimised.
+    """SRR = R^c(Z; U) - R(Z) + lam ||Z||_0 of tokens; lower is better.
 
     Parameters
     ----------
     z : Tensor, shape (..., N, d)
         Tokens as rows.
     u : Tensor, shape (K, d, p), or None
-        Subspaces, each with a basis of p columns. Without any, SRR is not defined.
+        Subspaces, each with a basis of p columns. None: SRR is undefined.
     eps : float, or E of them in a sequence, an array or a 1-d tensor, default 0.5
         Distortion (> 0), in units of the tokens and squared inside.
     lam : float, default 0.1
         Weight of the sparsity.
     sparsity : str, default "l0"
-        A row of `SPARSITY`: `l0` counts non-zero entries and has no gradient, `l1` sums |z|.
+        Row of `SPARSITY`: `l0` counts non-zero entries (no gradient), `l1` sums |z|.
 
     Returns
     -------
@@ -100,14 +100,14 @@ def sparse_rate_reduction(
     References
     ----------
     "An In-depth Investigation of Sparse Rate Reduction in Transformer-like Models", eq. 1 with the
-    sign turned, and eq. 11.
+    opposite sign, and eq. 11.
 
     Examples
     --------
     >>> import torch
     >>> from crate_nb import sparse_rate_reduction
-    >>> z, u = torch.eye(2), torch.eye(2)[None]  # one subspace that is the whole space: R^c = R
-    >>> round(sparse_rate_reduction(z, u).item(), 4)  # 0.1 times two non-zero entries
+    >>> z, u = torch.eye(2), torch.eye(2)[None]  # one subspace, the whole space: R^c = R
+    >>> round(sparse_rate_reduction(z, u).item(), 4)  # 0.1 times 2 non-zero entries
     0.2
     """
     rate, subspace_rate, size = srr_terms(z, u, eps, sparsity)
@@ -121,30 +121,30 @@ def layer_srr(
     lam: float = 0.1,
     sparsity: str = "l0",
 ) -> Tensor:
-    """SRR of a layer's output, whose gradient reaches this layer alone.
+    """SRR of a layer's output, with a gradient for this layer only.
 
     Parameters
     ----------
     layer : callable
-        f^l, from tokens (B, N, d) to tokens, with its subspaces (K, d, p) as the property `u`.
+        f^l, from tokens (B, N, d) to tokens, with subspaces `u` (K, d, p).
     z : Tensor, shape (B, N, d)
-        The layer's input Z^{l-1}; detached here.
+        The layer's input Z^{l-1}; detached inside.
     eps : float, default 0.5
         Distortion (> 0), in units of the tokens and squared inside.
     lam : float, default 0.1
         Weight of the sparsity.
     sparsity : str, default "l0"
-        A row of `SPARSITY`: `l0` adds to the value alone, `l1` has a gradient, too.
+        Row of `SPARSITY`: `l0` has no gradient, `l1` has one.
 
     Returns
     -------
     Tensor, shape ()
-        Mean of SRR over the batch.
+        Mean SRR over the batch.
 
     Raises
     ------
     UserError
-        If the layer has no subspaces, or as for `sparse_rate_reduction`.
+        If the layer has no subspaces, and as for `sparse_rate_reduction`.
 
     References
     ----------
@@ -164,22 +164,22 @@ def layer_srr(
     if u is None:
         raise UserError(
             f"a {type(layer).__name__} has no subspaces; give it a property `u` (K, d, p), "
-            "or call sparse_rate_reduction(tokens, u) with subspaces of your choice"
+            "or call sparse_rate_reduction(tokens, u)"
         )
     return sparse_rate_reduction(layer(z.detach()), u, eps, lam, sparsity).mean()
 
 # %% ../../nbs/objective/srr.ipynb #efa96f18
 def pick_layer(layer: int | str, depth: int, g: torch.Generator | None = None) -> int:
-    """The layer to regularise in this step.
+    """Choose the layer to regularise in this step.
 
     Parameters
     ----------
     layer : int or str
-        1 to L, or `random`: any layer, each as often as another.
+        1 to L, or `random` for a uniform draw.
     depth : int
-        The number of layers L.
+        Number of layers L.
     g : torch.Generator, optional
-        The source of randomness; torch's own if there is none.
+        Source of randomness; by default torch's.
 
     Returns
     -------
