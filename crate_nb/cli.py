@@ -487,7 +487,7 @@ def runs_list(scale, conditions):
 @_scale_or_own
 @_where
 def runs_best(scale, conditions):
-    "Rank configurations by validation score on shared seeds, best first."
+    "Rank configurations by validation score on shared seeds."
     from crate_nb.training.records import Store
     from crate_nb.training.sweeps import best_runs
 
@@ -527,7 +527,7 @@ def _not_one(id: str, scale: str | None, found: Sequence[tuple[str, str]]) -> st
 @click.argument("id")
 @_any_scale
 def runs_show(id, scale):
-    "Show one record: configuration, provenance, history and final metrics."
+    "Show the configuration, provenance, history and metrics of a record."
     _, record = _record(id, scale)
     of_levels = {"__all__": {"measures", "test_hits"}}
     hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}, "levels": of_levels}
