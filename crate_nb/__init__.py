@@ -15,7 +15,7 @@ __all__ = ['coding_rate', 'subspace_coding_rate', 'layer_srr', 'sparse_rate_redu
 import importlib as _importlib
 from typing import Any as _Any
 
-_MODULES = {  # module -> what it offers here
+_MODULES = {  # module -> names offered here
     "objective.rates": "coding_rate subspace_coding_rate",
     "objective.srr": "layer_srr sparse_rate_reduction",
     "objective.redunet": "ReduNet",
@@ -42,7 +42,7 @@ _MODULES = {  # module -> what it offers here
     "study.evidence": "Evidence",
     "study.results": "open_result saved_answers",
 }
-_all_ = [  # for `from crate_nb import *`, and for who reads the source
+_all_ = [  # for `from crate_nb import *`
     "coding_rate",
     "subspace_coding_rate",
     "layer_srr",
@@ -91,7 +91,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names.sp
 
 
 def __getattr__(name: str) -> _Any:
-    "A name that the package offers, from its module."
+    "Import a public name from its module."
     if name in _HOME:
         return getattr(_importlib.import_module(f"crate_nb.{_HOME[name]}"), name)
     raise AttributeError(f"module 'crate_nb' has no attribute {name!r}")

@@ -14,7 +14,7 @@ from . import __version__
 from .core import UserError, as_path, check_choice, core_count, home, pick_device
 from .core import progress_bar, project_root, shown_commit, write_atomic
 
-if TYPE_CHECKING:  # for annotations alone
+if TYPE_CHECKING:  # for annotations only
     import pandas as pd
     from crate_nb.training.runs import RunConfig
     from crate_nb.training.records import Record, Store
@@ -28,10 +28,10 @@ __all__ = ['cli', 'main', 'dry_run', 'reproduce_command', 'copy_command', 'train
 
 # %% ../nbs/cli.ipynb #c7a1f0de
 class _Group(click.Group):
-    """Options that take several values: `--only fig1 tab3` is `--only fig1 --only tab3`.
+    """Repeat an option for each of its values: `--only fig1 tab3` is `--only fig1 --only tab3`.
 
-    A word without `=` is no value of `--set` or `--where`: in `measure --set layernorm=removed ID`
-    it is the id.
+    For `--set` and `--where`, a word without `=` is an argument: in
+    `measure --set layernorm=removed ID`, ID is the id.
     """
 
     several = ("--only", "--seeds", "--set", "--where", "--classes")
@@ -56,35 +56,34 @@ _CONTEXT = dict(help_option_names=["-h", "--help"], show_default=True, max_conte
 @click.group(cls=_Group, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="crate-nb")
 def cli():
-    """Sparse rate reduction in transformer-like models, reproduced.
+    """Reproduce a study of sparse rate reduction in transformer-like models.
 
-    Records and figures go to the clone that you are in, or to your data folder; CRATE_NB_HOME names
-    another folder.
+    Records and figures are written to the clone that you work in, or else to your data folder. Set
+    CRATE_NB_HOME to use another folder.
     """
 
 # %% ../nbs/cli.ipynb #dfa01730
 def _fail(message: str) -> int:
-    "Print an error as one line; the exit code."
     click.echo("error: " + " ".join(message.split()), err=True)
     return 2
 
 
 def _wrong_usage(wrong: click.ClickException) -> str:
-    "What to say of a wrong command line; `train` takes the fields of a run with `--set`."
+    "The message for a wrong command line; for `train` it explains `--set`."
     message, ctx = wrong.format_message(), getattr(wrong, "ctx", None)
     if ctx is None or ctx.command.name != "train":
         return message
     if not isinstance(wrong, click.NoSuchOption):
         is_extra = "unexpected extra argument" in message
-        return message + "; fields of a run are given as --set NAME=VALUE" * is_extra
+        return message + "; set fields of a run with --set NAME=VALUE" * is_extra
     name = wrong.option_name.lstrip("-").replace("-", "_")
     near = difflib.get_close_matches(name, _run_fields(), n=1)
     how = f"--set {near[0]}=VALUE" if near else "--set NAME=VALUE"
-    return f"No such option {wrong.option_name!r}; fields of a run are given as {how}"
+    return f"No such option {wrong.option_name!r}; set fields of a run with {how}"
 
 
 def _run_fields() -> dict[str, str]:
-    "Each field of a run and its description, from the source: pydantic and torch take seconds."
+    "Field of a run -> description, parsed from the source because importing torch takes seconds."
     tree = ast.parse((files("crate_nb.training") / "runs.py").read_text())
     (run,) = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "RunConfig"]
     fields = ((n.target, n.value) for n in run.body if isinstance(n, ast.AnnAssign))
@@ -96,11 +95,11 @@ def _run_fields() -> dict[str, str]:
 
 
 def main(
-    args: Sequence[str] | None = None,  # the words after `crate-nb`; None: those of this process
+    args: Sequence[str] | None = None,  # words after `crate-nb`; None: `sys.argv`
 ):
     """The entry point of `crate-nb`.
 
-    Exits with 2 after a `UserError` or a mistake in the arguments, with 130 after Ctrl-C.
+    Exits with 2 after a `UserError` or a usage error, and with 130 after Ctrl-C.
     """
     try:
         code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0
@@ -112,28 +111,26 @@ def main(
     except UserError as e:
         code = _fail(str(e))
     except (KeyboardInterrupt, click.Abort) as e:
-        if isinstance(e.__cause__, EOFError):  # a broken pipe to another process is nobody's wish
+        if isinstance(e.__cause__, EOFError):  # a broken pipe, not the user's Ctrl-C
             raise e.__cause__ from None
-        click.echo("\ninterrupted; the same command goes on from here", err=True)
+        click.echo("\ninterrupted; run the same command again to resume", err=True)
         code = 130
     sys.exit(code)
 
 # %% ../nbs/cli.ipynb #c1100005
 _SCALES = "quick, small, medium, untrained, paper"
 _NAMES = "digits, cifar10, cifar100, cifar10-jpeg75"
-_DATASETS = f"{_NAMES}, or a folder: class folders of pictures, or parquet."
+_DATASETS = f"{_NAMES}, or a folder of images or parquet files, see crate-nb data."
 _scale = click.option("--scale", default="quick", help=f"One of {_SCALES}.")
 _scale_or_own = click.option(
-    "--scale", default="quick", help=f"One of {_SCALES}, or own: runs of other sizes."
+    "--scale", default="quick", help=f"One of {_SCALES}, or own (runs of other sizes)."
 )
 _any_scale = click.option(
-    "--scale", help=f"Where the record is: one of {_SCALES}, or own.  [default: all are searched]"
+    "--scale", help=f"Scale of the record: one of {_SCALES}, or own.  [default: search all]"
 )
-_dataset = click.option("--dataset", help=f"{_DATASETS}  [default: that of the scale]")
+_dataset = click.option("--dataset", help=f"{_DATASETS}  [default: the scale's]")
 _init = click.option(
-    "--init",
-    metavar="FILE",
-    help="The weights that the run started from, if it started from a file.",
+    "--init", metavar="FILE", help="Weights file that the run started from, if any."
 )
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
 
@@ -145,7 +142,6 @@ _MEASURE_SETTINGS = (
 
 # %% ../nbs/cli.ipynb #c110000d
 def _run_table(configs: Sequence[RunConfig], store: Store) -> str:
-    "A line for each run, with whether it is recorded."
     import pandas as pd
     from crate_nb.training.records import training_name
 
@@ -164,21 +160,20 @@ def _run_table(configs: Sequence[RunConfig], store: Store) -> str:
 
 
 def _cost(configs: Sequence[RunConfig], place: Place) -> str:
-    "About how long runs take on this machine, and how many of them run at a time."
     from crate_nb.training.sweeps import duration, estimate_seconds
 
     kind = pick_device(place.device).type
     cores = min(max(1, len(configs)), core_count()) if kind == "cpu" else 1
     seconds = sum(estimate_seconds(c, place.data, place.device) for c in configs) / cores
     early = any(c.stop_loss or c.levels for c in configs)
-    bound = "; at most, since some stop when they have fitted" if early else ""
+    bound = "; an upper bound, since some runs stop early" if early else ""
     return f"about {duration(seconds)} here ({kind}, {cores} at a time{bound})"
 
 
 def dry_run(
-    order: Order,  # what would be reproduced
+    order: Order,  # what to reproduce
 ) -> str:  # a table of the runs, and a line with their number and time
-    "Which runs exist, which are missing, and about how long they take here."
+    "The recorded and missing runs, and an estimate of the time they take here."
     from crate_nb.training.records import Store
     from crate_nb.study.reproduce import plan_runs
 
@@ -200,7 +195,6 @@ def _writable(folder: Path):
 
 
 def _say_drawn(order: Order, not_drawn: Mapping[str, str]):
-    "Print where the figures of each result are, or why it is not drawn."
     from crate_nb.study.results import saved_results
 
     folder = home() / "figures" / order.scale
@@ -214,19 +208,18 @@ def _say_drawn(order: Order, not_drawn: Mapping[str, str]):
 
 
 def _say_left(order: Order, left: Sequence[RunConfig]):
-    "Say how many runs are not done, if any, and which is the next."
     from crate_nb.training.records import training_name
 
     if left:
         first = f"{left[0].variant} ({training_name(left[0])}, seed {left[0].seed})"
-        how = "without --recorded, they are trained"
+        how = "omit --recorded to train them"
         if not order.recorded:
-            how = "the same command goes on from here"
-        click.echo(f"\n{len(left)} runs are not recorded, the next is {first}; {how}")
+            how = "run the same command again to resume"
+        click.echo(f"\n{len(left)} runs are not recorded; the next is {first}; {how}")
 
 # %% ../nbs/cli.ipynb #c1100013
 def _seconds(text: str) -> float:
-    "The seconds of 90s, 9m or 2h."
+    "Convert 90s, 9m or 2h to seconds."
     number, unit = text[:-1], {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
     if unit and number.replace(".", "", 1).isdecimal():
         return float(number) * unit
@@ -234,22 +227,21 @@ def _seconds(text: str) -> float:
 
 
 def _deadline(budget: str | None) -> float | None:
-    "The `time.time()` at which a budget is used up; None if there is no budget."
+    "The `time.time()` at which the budget ends; None without a budget."
     return None if budget is None else time.time() + _seconds(budget)
 
 
 def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
-    "A `UserError` if two options contradict each other."
     if force and budget:
         raise UserError(
             "--force with --budget would train the same runs again in each call; "
-            "give one of the two"
+            "use only one of them"
         )
     others = {"--force": force, "--budget": budget, "--dry-run": dry}
     for other, given in others.items():
         if recorded and given:
             raise UserError(
-                f"--recorded trains no run, so {other} has no meaning; give one of them"
+                f"--recorded trains nothing, so {other} has no effect; use only one of them"
             )
 
 
@@ -259,39 +251,37 @@ def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
     "--only",
     multiple=True,
     metavar="NAME",
-    help="A result, such as tab3, or a group: paper, family, theory. An unknown name lists all.  "
-    "[default: paper; with --recorded: all]",
+    help="Results, such as tab3, or groups: paper, family, theory. An unknown name prints the "
+    "list.  [default: paper; with --recorded: all]",
 )
 @_dataset
 @click.option(
     "--seeds",
     multiple=True,
     type=int,
-    help="Seeds that count, such as 0 1 2; missing runs are trained.  [default: all that are "
-    "recorded, and those of the scale; the pictures of the scale are replaced]",
+    help="Use only these seeds, such as 0 1 2, and train their missing runs. This overwrites the "
+    "figures of the scale.  [default: all recorded seeds and those of the scale]",
 )
 @_device
 @click.option(
-    "--workers", type=click.IntRange(1), help="Runs at once.  [default: one per core, or per GPU]"
+    "--workers", type=click.IntRange(1), help="Runs in parallel.  [default: one per core or GPU]"
 )
 @click.option(
     "--budget",
-    help="Stop in time, such as 90s, 9m or 2h; the same command goes on.  [default: no limit]",
+    help="Time limit, such as 90s, 9m or 2h; repeat the command to resume.  [default: none]",
 )
-@click.option("--force", is_flag=True, help="Train again what is recorded already.")
-@click.option(
-    "--recorded", is_flag=True, help="Train no run: draw what is recorded, with its gaps."
-)
+@click.option("--force", is_flag=True, help="Train recorded runs again.")
+@click.option("--recorded", is_flag=True, help="Train nothing; draw recorded runs and leave gaps.")
 @click.option(
     "--dry-run",
     "dry",
     is_flag=True,
-    help="Only say which runs exist, which are missing, and about how long they take here.",
+    help="Only list recorded and missing runs, and estimate how long they take here.",
 )
 def reproduce_command(scale, only, dataset, seeds, device, workers, budget, force, recorded, dry):
-    """Every figure, table and answer of a scale.
+    """Reproduce the figures, tables and answers of a scale.
 
-    Recorded runs are used; missing runs are trained.
+    Recorded runs are reused; missing runs are trained.
     """
     _check_options(recorded, force, budget, dry)
     deadline = _deadline(budget)
@@ -299,7 +289,7 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     from crate_nb.study.results import Parameters, chosen, default_results
     from crate_nb.study.reproduce import Order, reproduce
 
-    project_root()  # a missing clone ends the command before any work
+    project_root()  # fail before any work without a clone
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only) if only else default_results(scale, recorded)
     _, place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
@@ -318,51 +308,52 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
 
 # %% ../nbs/cli.ipynb #d0050021
 def _carried() -> Path:
-    "The folder of the installed package with what a clone has; a `UserError` in a clone."
+    "The project files inside an installed package; a `UserError` in a clone."
     folder = Path(__file__).parent / "project"
     if folder.is_dir():
         return folder
     raise UserError(
-        f"crate_nb runs from the clone {project_root()} here; work in that, "
-        "or make another with git clone"
+        f"crate_nb runs from the clone {project_root()}; work there, or make another clone with git"
     )
 
 
 @cli.command("copy")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def copy_command(folder):
-    """Notebooks, guides, tables and records, for use without a clone.
+    """Copy notebooks, guides, tables and records to a folder.
 
-    DIR is a new or empty folder. There, every command works as in a clone of the repository. The
-    exported models of data/models are in the repository alone.
+    DIR must be new or empty. Every command works there as in a clone of the repository. The
+    exported models of data/models are only in the repository.
     """
     source = _carried()
     if folder.is_file() or folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder} is there already; name a new folder")
+        raise UserError(f"{folder} already exists; name a new or an empty folder")
     _writable(folder.parent)
     with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
         shutil.copytree(source, Path(beside) / folder.name)
         os.replace(Path(beside) / folder.name, folder)
-    click.echo(f"copied: {folder}; go on with: cd {shlex.quote(str(folder))} && crate-nb reproduce")
+    click.echo(
+        f"copied: {folder}; continue with: cd {shlex.quote(str(folder))} && crate-nb reproduce"
+    )
 
 # %% ../nbs/cli.ipynb #1802d904
 def _setting(text: str, option: str = "--set") -> tuple[str, Any]:
-    "`key=value`, the value read as JSON where it is JSON, or as Python's None, True or False."
+    "Split `key=value`; the value is JSON, or Python's None, True or False, or else text."
     key, eq, value = text.partition("=")
     if not eq:
         raise UserError(f"{option} {text!r}: write it as name=value, such as {option} lr=0.001")
-    words = {"None": None, "none": None, "True": True, "False": False}  # as Python and grids do
+    words = {"None": None, "none": None, "True": True, "False": False}  # as in Python and grids
     try:
         return key, words[value] if value in words else json.loads(value)
     except (ValueError, RecursionError):
         return key, value
 
 
-_WITH_OPTIONS = {"dataset", "scale", "init"}  # what `--set` does not take
+_WITH_OPTIONS = {"dataset", "scale", "init"}  # these have an option, so `--set` rejects them
 
 
 def _changes(settings: Sequence[str]) -> dict[str, Any]:
-    "The fields of a configuration that `--set` names; those with an option are refused."
+    "The fields that `--set` overrides; a `UserError` for a field with its own option."
     changes = dict(map(_setting, settings))
     clash = _WITH_OPTIONS & changes.keys()
     if clash:
@@ -373,41 +364,40 @@ def _changes(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def _settings(text: str):
-    "The option `--set`, which may be given several times."
     return click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=text)
 
 
 class _Train(click.Command):
-    "A command whose help lists the fields of a run, with their descriptions."
+    "A command whose help lists the fields of a run."
 
     def format_options(self, ctx, formatter):
         super().format_options(ctx, formatter)
-        with formatter.section("Fields of --set (defaults: those of the scale)"):
+        with formatter.section("Fields of --set (defaults: the scale's)"):
             fields = _run_fields().items()
             formatter.write_dl([(k, text) for k, text in fields if k not in _WITH_OPTIONS])
 
 
 @cli.command("train", cls=_Train)
 @_scale
-@_settings("A field of the configuration, such as variant=crate-t srr_layer=12 seed=1.")
+@_settings("Override fields of the configuration, such as variant=crate-t srr_layer=12 seed=1.")
 @_dataset
 @_device
 @click.option(
     "--threads",
     type=click.IntRange(1),
     default=1,
-    help="Threads of the CPU; records are equal bit for bit for one number of threads.",
+    help="CPU threads; only runs with the same number are equal bit for bit.",
 )
 @click.option(
     "--init",
     metavar="FILE",
-    help="Weights to start from: an exported folder or its file, or an official checkpoint. "
-    "A classifier's head is drawn anew, positions are resized, the rest must fit.",
+    help="Initial weights: an exported folder or its file, or an official checkpoint. We draw a "
+    "new classification head and resize the positions; all other tensors must fit.",
 )
-@click.option("--force", is_flag=True, help="Train it even if there is a record.")
+@click.option("--force", is_flag=True, help="Train the run even if it is recorded.")
 def train_command(scale, settings, dataset, device, threads, init, force):
-    "One run of a scale's configuration, with some fields changed."
-    changes = _changes(settings)  # before torch is imported, which takes seconds
+    "Train one run of a scale, with some fields changed."
+    changes = _changes(settings)  # before the slow import of torch
     from crate_nb.training.runs import scale_config
     from crate_nb.training.records import Store
     from crate_nb.training.step import start_from
@@ -420,7 +410,7 @@ def train_command(scale, settings, dataset, device, threads, init, force):
         config = start_from(config, init)
     record = train(config, place, force)
     path = os.path.relpath(Store(scale).path(record.id))
-    shown = {k: v for k, v in record.final.items() if k != "test_hits"}  # it is long
+    shown = {k: v for k, v in record.final.items() if k != "test_hits"}  # long
     click.echo(json.dumps(dict(id=record.id, **shown, record=path), indent=1))
 
 # %% ../nbs/cli.ipynb #8dcd8020
@@ -429,22 +419,20 @@ def runs_group():
     "List, show and check the records of a scale."
 
 # %% ../nbs/cli.ipynb #c1100016
-_COLUMNS = ("dataset", "variant", "training", "seed")  # of `runs list`, in the order of its rows
-_NOT_LISTED = {  # fields that `training` shows already, or that say what is recorded of a run
+_COLUMNS = ("dataset", "variant", "training", "seed")  # of `runs list`, in sorting order
+_NOT_LISTED = {  # fields shown by `training`, or of what is recorded
     *("init", "srr_layer", "epochs"),
     *("test_size", "test_every", "probe_epochs", "probe_size", "probe_eps"),
 }
 
 
 def _kept_at(scale: str) -> str:
-    "A scale whose records are meant; a `UserError` for an unknown one."
     from crate_nb.training.runs import OWN, SCALES
 
     return check_choice("scale", scale, [*SCALES, OWN])
 
 
 def _selected(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
-    "The records whose fields have the values that `--where` gives."
     for text in conditions:
         name, value = _setting(text, "--where")
         column = rows[check_choice("field of --where", name, rows.columns)]
@@ -453,7 +441,7 @@ def _selected(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
 
 
 def _differing(rows: pd.DataFrame) -> list[str]:
-    "The fields of the configuration in which records differ, apart from what is always listed."
+    "The fields of the configuration in which records differ, without those always listed."
     from crate_nb.training.runs import RunConfig
 
     fields = [k for k in RunConfig.model_fields if k in rows and k not in {*_COLUMNS, *_NOT_LISTED}]
@@ -461,7 +449,7 @@ def _differing(rows: pd.DataFrame) -> list[str]:
 
 
 def _run_list(rows: pd.DataFrame) -> str:
-    "A line for each record; columns that are the same in all are told in one line below."
+    "One line per record; constant columns go to a line below the table."
     shared = [k for k in _COLUMNS if len(rows) > 1 and rows[k].astype(str).nunique() == 1]
     first = [k for k in _COLUMNS if k not in shared]
     last = ["epochs", "test_accuracy", "seconds", "utc"]
@@ -478,7 +466,7 @@ _where = click.option(
     "conditions",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Records with these values alone, such as variant=crate seed=0.",
+    help="Only records with these values, such as variant=crate seed=0.",
 )
 
 
@@ -486,7 +474,7 @@ _where = click.option(
 @_scale_or_own
 @_where
 def runs_list(scale, conditions):
-    "One line per record."
+    "List records, one per line."
     from crate_nb.training.records import Store
 
     rows = Store(_kept_at(scale)).frame()
@@ -499,7 +487,7 @@ def runs_list(scale, conditions):
 @_scale_or_own
 @_where
 def runs_best(scale, conditions):
-    "Configurations by validation score over shared seeds, the best first."
+    "Rank configurations by validation score on shared seeds."
     from crate_nb.training.records import Store
     from crate_nb.training.sweeps import best_runs
 
@@ -511,7 +499,7 @@ def runs_best(scale, conditions):
 
 # %% ../nbs/cli.ipynb #c1100019
 def _record(id: str, scale: str | None) -> tuple[str, Record]:
-    "The record whose id starts with `id`, and its scale; without a scale, all are searched."
+    "The record whose id starts with `id`, and its scale; None searches all scales."
     from crate_nb.training.runs import OWN, SCALES
     from crate_nb.training.records import Store, read_record
 
@@ -527,20 +515,19 @@ def _record(id: str, scale: str | None) -> tuple[str, Record]:
 
 
 def _not_one(id: str, scale: str | None, found: Sequence[tuple[str, str]]) -> str:
-    "What to say if no record, or more than one, has an id."
     where = "all scales" if scale is None else f"scale {scale}"
     said = f"{len(found)} records of {where} have an id that starts with {id!r}"
     if not found:
         return f"{said}; list them with: crate-nb runs list --scale {scale or 'NAME'}"
     listed = ", ".join(f"{i} (scale {s})" for s, i in found[:10])
-    return f"{said}: {listed}{', ...' * (len(found) > 10)}; give more of it, or --scale"
+    return f"{said}: {listed}{', ...' * (len(found) > 10)}; give more digits or --scale"
 
 
 @runs_group.command("show")
 @click.argument("id")
 @_any_scale
 def runs_show(id, scale):
-    "One record: configuration, provenance, history and final metrics."
+    "Show the configuration, provenance, history and metrics of a record."
     _, record = _record(id, scale)
     of_levels = {"__all__": {"measures", "test_hits"}}
     hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}, "levels": of_levels}
@@ -550,7 +537,7 @@ def runs_show(id, scale):
     click.echo(record.history_frame().round(4).to_string(index=False))
 
 # %% ../nbs/cli.ipynb #c110001c
-_CIRCUMSTANCES = (  # of the provenance: what may change the result of a run
+_CIRCUMSTANCES = (  # of the provenance: these may change the result of a run
     "data_digest",
     "package",
     "commit",
@@ -563,7 +550,7 @@ _CIRCUMSTANCES = (  # of the provenance: what may change the result of a run
 
 
 def _train_again(record: Record, place: Place, measured: bool = False) -> Record:
-    "The run of a record, trained again apart from it; compiled if it was, and if this can be done."
+    "Retrain the run of a record in a temporary folder, compiled if the original was and we can."
     from crate_nb.training.engine import can_compile
     from crate_nb.training.loop import train
     from crate_nb.study.measures import train_and_measure
@@ -578,7 +565,6 @@ def _train_again(record: Record, place: Place, measured: bool = False) -> Record
 
 
 def _other_circumstances(record: Record, again: Record) -> str:
-    "What is not as it was when a run was recorded; empty if nothing."
     then, now = record.provenance, again.provenance
     changed = [k for k in _CIRCUMSTANCES if (then.get(k) or None) != (now.get(k) or None)]
     then = then | dict(commit=shown_commit(then.get("commit")))
@@ -586,24 +572,24 @@ def _other_circumstances(record: Record, again: Record) -> str:
 
 
 def _explain(id: str, verdict: str, freedom: int, other: str) -> str:
-    "What may explain that two runs differ; a `UserError` if they differ too much."
+    "The possible causes of a difference; a `UserError` if the runs differ too much."
     if not other:
         raise UserError(
-            f"{id} is not what its configuration gives with the same code, torch and processor; "
-            "it was edited"
+            f"{id} differs from a rerun with the same code, torch and processor; "
+            "the record was edited"
         )
-    allowed = "two runs of different seeds differ by up to `allowed`"
-    seeds = f"{allowed}, from {freedom} degrees of freedom"
+    allowed = "two seed replicates differ by up to `allowed`"
+    seeds = f"{allowed}, estimated with {freedom} degrees of freedom"
     if verdict == "as another seed would be":
-        return f"{verdict} ({seeds}); what may explain it: {other}"
+        return f"{verdict} ({seeds}); possible causes: {other}"
     if verdict == "not the same":
-        unknown = "no records of other seeds tell how far apart two may be"
-        return f"{verdict}, and {unknown}; what may explain it: {other}"
-    raise UserError(f"{id} is different ({seeds}); what differs besides: {other}")
+        unknown = "we have no records of other seeds to judge the difference by"
+        return f"{verdict}, and {unknown}; possible causes: {other}"
+    raise UserError(f"{id} is different ({seeds}); other circumstances that changed: {other}")
 
 
 def _say_runs(record: Record, again: Record, scale: str) -> str:
-    "Say whether two runs are the same, and return it; a `UserError` if they differ too much."
+    "Print and return whether two runs are the same; a `UserError` if they differ too much."
     from crate_nb.training.records import Store, compare_runs
 
     verdict, table = compare_runs(record, again, Store(scale))
@@ -620,7 +606,7 @@ def _say_runs(record: Record, again: Record, scale: str) -> str:
 
 
 def _say_measures(record: Record, again: Record, is_same_run: bool):
-    "Compare the measures of two records; a `UserError` if the runs are one, and they differ."
+    "Compare the measures of two records; a `UserError` if they differ and the runs do not."
     from crate_nb.study.measures import MEASURE_TOLERANCE, compare_measures
 
     table = compare_measures(record, again)
@@ -632,10 +618,10 @@ def _say_measures(record: Record, again: Record, is_same_run: bool):
     if is_same_run:
         then, now = (shown_commit(r.provenance.get("measure_commit")) for r in (record, again))
         raise UserError(
-            f"the model is the same, but not its measures, {within}: {wrong}; "
+            f"the model is the same, but these measures do not agree {within}: {wrong}; "
             f"measured by commit {then} then, {now} now"
         )
-    click.echo(f"other measures, as the runs differ: {wrong} (the others: the same, {within})")
+    click.echo(f"the runs differ, and so do these measures: {wrong} (the others agree {within})")
 
 
 @runs_group.command("check")
@@ -648,13 +634,13 @@ def _say_measures(record: Record, again: Record, is_same_run: bool):
     "--measures",
     "measured",
     is_flag=True,
-    help="Measure the model, too, and compare its complexity measures.",
+    help="Also measure the model and compare its complexity measures.",
 )
 def runs_check(id, scale, dataset, device, init, measured):
-    """Train the run of the record ID again, apart from it.
+    """Train the run of the record ID again and compare the two.
 
-    The command says whether the two are the same: history, probes and final metrics; with
-    --measures, the complexity measures, too.
+    We compare history, probes and final metrics; with --measures, also the complexity measures. The
+    record does not change.
     """
     from crate_nb.training.sweeps import place_of
 
@@ -668,11 +654,11 @@ def runs_check(id, scale, dataset, device, init, measured):
     if measured:
         _say_measures(record, again, is_same_run=verdict == "the same")
     elif is_measured:
-        click.echo("its measures are not compared; --measures does so")
+        click.echo("measures not compared; add --measures to compare them")
 
 # %% ../nbs/cli.ipynb #c1100020
 def _answer_text(a: Any) -> str:
-    "An answer in one line; below it what was measured, and what would settle it."
+    "An answer: a line for the claim, then lines for the evidence and what would settle it."
     text = f"{a.sign:<8}{a.id}: {a.claim}"
     details = [a.measured and f"{a.measured}, n = {a.n}", a.paper and f"printed: {a.paper}"]
     details += [a.size != "-" and f"size: {a.size}", a.settle and f"to settle it: {a.settle}"]
@@ -680,9 +666,9 @@ def _answer_text(a: Any) -> str:
 
 
 @cli.command("claims")
-@click.option("--scale", help=f"One of {_SCALES}.  [default: the nearest to the paper]")
+@click.option("--scale", help=f"One of {_SCALES}.  [default: the closest to the paper]")
 def claims_command(scale):
-    "The answer to every claim, as results saved it."
+    "Show the saved answer to every claim."
     from crate_nb.training.runs import SCALES
     from crate_nb.study.results import nearest_answers, saved_answers
 
@@ -692,7 +678,9 @@ def claims_command(scale):
     else:
         found = found[found.scale == check_choice("scale", scale, SCALES)]
     if not len(found):
-        raise UserError("no answer is saved; crate-nb reproduce --recorded draws what is recorded")
+        raise UserError(
+            "no answers are saved; run crate-nb reproduce --recorded to draw the recorded runs"
+        )
     for answer in found.itertuples():
         click.echo(_answer_text(answer))
 
@@ -700,7 +688,7 @@ def claims_command(scale):
 @cli.command("report")
 @_scale
 def report_command(scale):
-    "The page of a scale's results, and the page Explore."
+    "Write the results page of a scale and the page Explore."
     from crate_nb.training.runs import SCALES
     from crate_nb.study.explore import can_draw, write_explore
     from crate_nb.study.report import write_report
@@ -710,12 +698,11 @@ def report_command(scale):
     if can_draw():
         write_explore(scale)
     else:
-        click.echo("no explore.html, which needs: pip install 'crate_nb[docs]'", err=True)
+        click.echo("explore.html not written; it needs: pip install 'crate_nb[docs]'", err=True)
     click.echo(f"report: {os.path.relpath(write_report(scale))}")
 
 # %% ../nbs/cli.ipynb #c1100025
 def _split_text(name: str, x, y, classes: int) -> str:
-    "How many images a split has, of which size, and how many of each class."
     per_class = y.bincount(minlength=classes)
     size = " x ".join(map(str, x.shape[1:]))
     return (
@@ -729,18 +716,18 @@ def _split_text(name: str, x, y, classes: int) -> str:
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
-    help="Where its archive, or a clone of its repository, lies already.",
+    help="Folder of the archive, or of a clone of its repository, if you have one.",
 )
 @click.option(
     "--size",
     type=click.IntRange(1),
-    help="Pixels a side, to which the middle square of each image is resized, as in a run.",
+    help="Side (pixels) to which we resize the central square of each image, as in a run.",
 )
 def data_command(name, folder, size):
     """Fetch, verify and describe a data set.
 
-    NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder: class folders of pictures,
-    pictures with a metadata.csv, or parquet.
+    NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder: images in class folders, images
+    with a metadata.csv, or parquet.
     """
     from crate_nb.training.data import load_data
 
@@ -749,20 +736,21 @@ def data_command(name, folder, size):
     if len(d.x_test):
         click.echo(_split_text(f"{d.name} test", d.x_test, d.y_test, d.classes))
     else:
-        click.echo("no test split: say how many images a run holds out, as in --set test_size=100")
+        click.echo(
+            "no test split: choose how many images a run holds out, as in --set test_size=100"
+        )
     if d.names:
         click.echo(f"classes: {', '.join(d.names)}")
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
 # %% ../nbs/cli.ipynb #3d5f13f7
-_ENGINES = {  # engine -> the options that it alone has
+_ENGINES = {  # engine -> options that only it has
     "local": {"workers"},
     "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "detach"},
 }
 
 
 def _check_engine(engine: str):
-    "Refuse options that belong to another engine."
     check_choice("engine", engine, _ENGINES)
     source_of = click.get_current_context().get_parameter_source
     typed = click.core.ParameterSource.COMMANDLINE
@@ -773,16 +761,15 @@ def _check_engine(engine: str):
 
 
 def _submitted(jobs: Sequence) -> str:
-    "What is said of jobs that were just submitted."
-    first = f", the first is {jobs[0].job_id}" if jobs else ""
-    return f"{len(jobs)} jobs submitted{first}; look with --status"
+    first = f", first {jobs[0].job_id}" if jobs else ""
+    return f"{len(jobs)} jobs submitted{first}; check them with --status"
 
 
 def results_table(
     configs: Sequence[RunConfig],  # of a sweep
     scale: str,  # of its records
-) -> pd.DataFrame:  # one row for each combination of what varies; empty without records
-    "What came out of a sweep: mean and half-width of the 95 % interval over seeds."
+) -> pd.DataFrame:  # one row for each combination of the varied fields; empty without records
+    "The results of a sweep: mean and half-width of the 95 % interval over seeds."
     import pandas as pd
     from crate_nb.training.runs import varied_fields
     from crate_nb.training.records import Store
@@ -804,7 +791,7 @@ _METRICS = {
 
 
 def _means(finals: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    "Metrics that all runs of a cell have, each with its interval; the number of seeds."
+    "The metrics common to all runs of a cell, each with its interval; the number of seeds."
     from crate_nb.study.answers import interval
     from crate_nb.study.figures import plus_minus
 
@@ -814,7 +801,7 @@ def _means(finals: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
-    "Say where a sweep stands at its end, and what came out; a `UserError` if runs are not done."
+    "Print the state and the results of a sweep; a `UserError` if runs are not done."
     from crate_nb.training.sweeps import describe
 
     click.echo(describe(status))
@@ -824,7 +811,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     left = (status.state != "done").sum()
     if left:
         raise UserError(
-            f"{left} of {len(status)} runs are not done; the same command takes them up again"
+            f"{left} of {len(status)} runs are not done; run the same command again to resume"
         )
 
 
@@ -832,44 +819,42 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 @click.argument("grid")
 @_scale
 @_dataset
-@click.option("--engine", default="local", help="local (worker processes here) or slurm.")
+@click.option(
+    "--engine", default="local", help="local (worker processes on this machine) or slurm."
+)
 @click.option(
     "--measures/--no-measures",
     "measured",
     default=None,
-    help="Compute the complexity measures of each model, too.  [default: yes, or as the rule says]",
+    help="Also compute complexity measures.  [default: yes, or as the rule specifies]",
 )
 @_device
-@click.option("--workers", type=int, help="local: processes.  [default: one per core, or per GPU]")
-@click.option("--partition", help="slurm: where to submit.  [default: the cluster's]")
+@click.option("--workers", type=int, help="local: processes.  [default: one per core or GPU]")
+@click.option("--partition", help="slurm: partition to submit to.  [default: the cluster's]")
 @click.option(
     "--time",
     type=int,
     default=240,
-    help="slurm: minutes for one job; a run that needs more goes on in the next.",
+    help="slurm: minutes per job; a longer run resumes in the next job.",
 )
-@click.option(
-    "--cpus", type=int, default=1, help="slurm: cores for one job; rounding depends on it."
-)
-@click.option("--mem", type=int, help="slurm: GB for one job.  [default: the cluster's]")
-@click.option("--gpus", type=int, default=0, help="slurm: GPUs for one job.")
-@click.option("--jobs", type=int, default=64, help="slurm: jobs at once, at most.")
-@click.option("--detach", is_flag=True, help="slurm: return as soon as the jobs are submitted.")
-@click.option(
-    "--init", metavar="FILE", help="Weights that every run starts from, as for crate-nb train."
-)
+@click.option("--cpus", type=int, default=1, help="slurm: cores per job; changes rounding.")
+@click.option("--mem", type=int, help="slurm: GB per job.  [default: the cluster's]")
+@click.option("--gpus", type=int, default=0, help="slurm: GPUs per job.")
+@click.option("--jobs", type=int, default=64, help="slurm: maximum number of simultaneous jobs.")
+@click.option("--detach", is_flag=True, help="slurm: return after submitting the jobs.")
+@click.option("--init", metavar="FILE", help="Initial weights of every run, as for crate-nb train.")
 @click.option(
     "--status",
     is_flag=True,
-    help="Only say which runs are done, running, queued, failed and missing.",
+    help="Only count runs that are done, running, queued, failed or missing.",
 )
 def sweep_command(
     grid, scale, dataset, engine, measured, device, workers, detach, init, status, **asked
 ):
-    """All runs of a grid.
+    """Train all runs of a grid.
 
     GRID is a rule of data/rules.toml (such as E2), tab1 (the correlation study), relatives (the
-    same with other model types), or a .toml file with [base] and [axes]. What is there already is
+    same study with other model types), or a .toml file with [base] and [axes]. Existing results are
     not computed again.
     """
     from crate_nb.training.step import start_from
@@ -879,7 +864,7 @@ def sweep_command(
     from crate_nb.study.measures import MEASURE
 
     _check_engine(engine)
-    here = device if engine == "local" else "auto"  # a cluster's front end may have no GPU
+    here = device if engine == "local" else "auto"  # a login node may have no GPU
     _, place = place_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
     if measured is None:
@@ -902,7 +887,6 @@ def sweep_command(
 
 # %% ../nbs/cli.ipynb #1d2596bd
 def _measure_table(values: Mapping[str, float | None]) -> str:
-    "A line for each measure: its value, and its equation in the paper."
     import pandas as pd
     from crate_nb.study.measures import MEASURES
 
@@ -918,9 +902,8 @@ def _measure_table(values: Mapping[str, float | None]) -> str:
 
 
 def _measure_note(found: Mapping, stored: bool) -> str:
-    "With which settings measures were computed, and whether they are stored."
     settings = ", ".join(f"{k} {v}" for k, v in found["settings"].items())
-    note = "" if stored else "; not stored, since the settings are not those of the study"
+    note = "" if stored else "; not stored, since the settings differ from the study's"
     return f"margin {found['margin']}, sigma {found['sigma']}; {settings}{note}"
 
 
@@ -930,11 +913,11 @@ def _measure_note(found: Mapping, stored: bool) -> str:
 @_dataset
 @_device
 @_init
-@_settings(f"One of {_MEASURE_SETTINGS}; the result is shown, not stored.")
+@_settings(f"Override {_MEASURE_SETTINGS}; we show the result but do not store it.")
 def measure_command(id, scale, dataset, device, init, settings):
-    """The complexity measures of the record ID.
+    """Compute the complexity measures of the record ID.
 
-    They are computed from the weights of its model, and stored in the record.
+    We compute them from the weights of the recorded model and store them in the record.
     """
     from crate_nb.study.measures import MeasureSettings, measure_record
     from crate_nb.training.sweeps import place_of
@@ -954,15 +937,15 @@ def measure_command(id, scale, dataset, device, init, settings):
 @click.option(
     "--classes",
     multiple=True,
-    help="Names, in the order of the labels.  [default: those of a known data set, or numbers]",
+    help="Class names, in label order.  [default: those of a known data set, else numbers]",
 )
-@click.option("--half", is_flag=True, help="Round to half precision: a file of half the size.")
-@click.option("--force", is_flag=True, help="Replace an earlier export, even if it was edited.")
+@click.option("--half", is_flag=True, help="Round to half precision, which halves the file.")
+@click.option("--force", is_flag=True, help="Replace an earlier export, even an edited one.")
 def export_command(id, folder, scale, classes, half, force):
-    """The trained model of the record ID, as FOLDER.
+    """Export the trained model of the record ID to FOLDER.
 
-    FOLDER is new, empty or the same export, unedited, and gets weights, configuration and a
-    model card. crate-nb predict and crate-nb train --init take it.
+    FOLDER must be new, empty or an unedited export of the same model. We write weights,
+    configuration and a model card. crate-nb predict and crate-nb train --init accept the folder.
     """
     from crate_nb.study.pretrained import export
 
@@ -972,7 +955,6 @@ def export_command(id, folder, scale, classes, half, force):
 
 # %% ../nbs/cli.ipynb #c3e00004
 def _model(name: str, scale: str | None):
-    "An exported model, or that of the record whose id starts with `name`."
     from crate_nb.models.hub import from_pretrained
     from crate_nb.study.pretrained import from_record
 
@@ -981,19 +963,21 @@ def _model(name: str, scale: str | None):
     if name and set(name) <= set("0123456789abcdef"):
         scale, record = _record(name, scale)
         return from_record(record, scale)
-    raise UserError(f"no exported model {name}; give a folder of crate-nb export, or a record's id")
+    raise UserError(
+        f"no exported model {name}; give a folder made by crate-nb export, or a record's id"
+    )
 
 
 @cli.command("predict")
 @click.argument("model")
 @click.argument("images", nargs=-1, required=True)
 @_any_scale
-@click.option("--top", type=click.IntRange(1), default=1, help="Classes shown for each image.")
+@click.option("--top", type=click.IntRange(1), default=1, help="Classes shown per image.")
 @_device
 def predict_command(model, images, scale, top, device):
-    """The most probable classes of IMAGES.
+    """Predict the most probable classes of IMAGES.
 
-    IMAGES are image files, or folders of them.
+    IMAGES are image files or folders of images.
 
     MODEL is an exported folder, or the id of a record that was trained here.
     """
@@ -1007,12 +991,12 @@ def predict_command(model, images, scale, top, device):
 @cli.command("bench")
 @click.argument("names", nargs=-1)
 @_device
-@click.option("--threads", type=click.IntRange(1), default=1, help="Threads of the CPU.")
+@click.option("--threads", type=click.IntRange(1), default=1, help="CPU threads.")
 def bench_command(names, device, threads):
     """Measure speed.
 
-    NAMES are notebooks of nbs/bench, such as training_step. By default, all of them run, which
-    takes about an hour on two cores. Tables and plots go to figures/bench.
+    NAMES are notebooks of nbs/bench, such as training_step. By default all of them run, which takes
+    about an hour on two cores. Tables and plots are written to figures/bench.
     """
     from crate_nb.study.figures import BenchParameters
     from crate_nb.study.reproduce import run_notebook

@@ -12,13 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-# OpenMP threads that wait should sleep, not spin: on a busy machine, spinning made small float64
-# products some fifty times slower. The setting has an effect only before torch is loaded.
+# Idle OpenMP threads should sleep: on a busy machine, spinning threads made small float64 products
+# some fifty times slower. The setting must precede the import of torch.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import crate_nb
 from tqdm import tqdm
 
-if TYPE_CHECKING:  # for annotations alone
+if TYPE_CHECKING:  # for annotations only
     import torch
 
 # %% auto #0
@@ -33,19 +33,18 @@ _LONGEST = 1500  # characters of a message
 
 
 def _on_one_line(message: str) -> str:
-    "A text without line breaks; the middle of a long one is left out."
     line = " ".join(str(message).split())
     half = _LONGEST // 2
     return line if len(line) <= _LONGEST else f"{line[:half]} ... {line[-half:]}"
 
 
 class UserError(ValueError):
-    """A mistake that the user can correct; the message is one line that says how.
+    """A mistake that the user can correct, with a message of one line.
 
     Parameters
     ----------
     message : str
-        What is wrong, what is allowed, what to do; line breaks go, and the middle of a long one.
+        What is wrong, what is allowed, what to do; we join lines and cut the middle of a long text.
 
     Examples
     --------
@@ -59,16 +58,16 @@ class UserError(ValueError):
         super().__init__(line)
 
     def _render_traceback_(self) -> list[str]:
-        "What IPython shows instead of a traceback: the reader's mistake is not in our code."
+        "IPython shows this line instead of a traceback, since the error is not in our code."
         return [f"UserError: {self}"]
 
 # %% ../nbs/core.ipynb #0d8aef43
 def check_choice(
-    name: str,  # what is being chosen, in the user's words
-    value,  # the value given
-    allowed,  # the values that are allowed
+    name: str,  # what the user chooses, such as `scale`
+    value,  # the user's choice
+    allowed,  # all choices
 ):
-    "Return `value` if it is one of `allowed`; else a `UserError` lists them, the nearest last."
+    "Return `value` if `allowed` contains it; otherwise raise a `UserError` with the choices."
     allowed = list(allowed)
     if value in allowed:
         return value
@@ -82,31 +81,31 @@ _T = TypeVar("_T")
 
 
 def check_kind(
-    value: object,  # what a caller gave
-    kind: type[_T],  # what it must be
-    how: str,  # how to get such a thing
+    value: object,  # a caller's argument
+    kind: type[_T],  # the required type
+    how: str,  # how to get such an object
 ) -> _T:  # the value
-    "Return `value` if it is a `kind`, else raise a `UserError` that says how to get one."
+    "Return `value` if it is a `kind`; otherwise raise a `UserError` with the advice `how`."
     if isinstance(value, kind):
         return value
-    raise UserError(f"{reprlib.repr(value)} is no {kind.__name__}; {how}")
+    raise UserError(f"{reprlib.repr(value)} is not a {kind.__name__}; {how}")
 
 # %% ../nbs/core.ipynb #5ca1ab05
 @contextmanager
 def registered(table: dict, rows: Mapping) -> Iterator[dict]:
-    """Add rows to a table within a `with` block; afterwards the table is as it was.
+    """Add rows to a table within a `with` block, then restore the table.
 
     Parameters
     ----------
     table : dict
         A registry, such as `VARIANTS`, `MEASURES` or `OUTPUT_MAPS`.
     rows : mapping
-        Name -> row; a row with a name of the table replaces the table's row.
+        Name -> row; replaces a row of the same name.
 
     Yields
     ------
     dict
-        The table itself.
+        The table.
 
     Examples
     --------
@@ -129,8 +128,8 @@ def registered(table: dict, rows: Mapping) -> Iterator[dict]:
 # %% ../nbs/core.ipynb #5ca1ab08
 def resolve(
     place: object,  # "package.module:name", or an object
-) -> Any:  # what the place names; an object is returned as it is
-    "The object that a row of a table names, imported when it is first needed."
+) -> Any:  # the named object, or `place` itself if it is an object
+    "Import the object that a row of a table names."
     if not isinstance(place, str):
         return place
     module, _, name = place.partition(":")
@@ -141,7 +140,7 @@ _package = Path(crate_nb.__file__).resolve().parent
 
 
 def _clone() -> Path | None:
-    "The folder with `settings.ini` and `nbs/paper`; None if there is none."
+    "The folder with `settings.ini` and `nbs/paper`; None outside a clone."
     for folder in [Path.cwd(), *Path.cwd().parents, _package.parent]:
         if (folder / "settings.ini").is_file() and (folder / "nbs" / "paper").is_dir():
             return folder
@@ -149,17 +148,17 @@ def _clone() -> Path | None:
 
 
 def project_root() -> Path:
-    """The clone, which holds notebooks and printed tables.
+    """The clone, with notebooks and printed tables.
 
     Returns
     -------
     pathlib.Path
-        The nearest folder above this one that is a clone, or the clone that the package lies in.
+        The nearest clone above the current folder, or else the package's clone.
 
     Raises
     ------
     UserError
-        If there is no clone; the message says how to get one.
+        If there is no clone.
 
     Examples
     --------
@@ -177,7 +176,7 @@ def project_root() -> Path:
 
 # %% ../nbs/core.ipynb #da7a0004
 def _user_home() -> Path:
-    "The user's data folder for `crate_nb`; who makes the folder is told where it is."
+    "The user's data folder for `crate_nb`; we print its path when we create it."
     import platformdirs
 
     folder = platformdirs.user_data_path("crate_nb")
@@ -195,9 +194,9 @@ def _user_home() -> Path:
 
 
 def home() -> Path:
-    """The folder that downloads, records and figures go to.
+    """The folder for downloads, records and figures.
 
-    `$CRATE_NB_HOME`, or the clone, or the user's data folder.
+    This is `$CRATE_NB_HOME`, or the clone, or the user's data folder.
     """
     named = os.environ.get("CRATE_NB_HOME")
     return Path(named).resolve() if named else _clone() or _user_home()
@@ -232,31 +231,31 @@ def temporary_home() -> Iterator[Path]:  # a new, empty folder, deleted at the e
 
 # %% ../nbs/core.ipynb #f1436b0a
 def _drop_leftovers(path: Path) -> None:
-    "Remove what processes left behind that were killed while they wrote `path`."
+    "Remove temporary files of `path` left by killed processes."
     for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
         try:
             with left.open() as f:
                 fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 left.unlink()
         except OSError:
-            pass  # its writer lives, another process was faster, or there are no locks here
+            pass  # the writer is alive, another process was faster, or locks are not supported
 
 
 def _temporary(path: Path) -> tuple[int, str]:
-    "A new file beside `path`, locked while this process lives: its handle and its name."
+    "Open a new file next to `path`, locked while this process lives: its handle and its name."
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
         except OSError:
-            return handle, name  # a file system without locks, where leftovers stay
+            return handle, name  # the file system has no locks; leftovers stay
         if os.path.exists(name):
             return handle, name
-        os.close(handle)  # taken for a leftover before it was locked
+        os.close(handle)  # another process removed the file before we locked it
 
 
 def _replace_file(path: Path, content: bytes) -> None:
-    "Write `content` to a temporary file beside `path`, then give that file the name `path`."
+    "Write `content` to a temporary file next to `path`, then rename that file to `path`."
     _drop_leftovers(path)
     handle, temporary = _temporary(path)
     try:
@@ -272,7 +271,7 @@ def _replace_file(path: Path, content: bytes) -> None:
 
 
 def _write_into_folder(path: Path, content: bytes, tries: int = 10) -> None:
-    "Write a file whose folder may be missing, and may be deleted by others at any moment."
+    "Write a file even if other processes delete its folder meanwhile."
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace_file(path, content)
@@ -283,10 +282,10 @@ def _write_into_folder(path: Path, content: bytes, tries: int = 10) -> None:
 
 
 def write_atomic(
-    path: Path,  # target; its folder is made if it does not exist
-    data: bytes | str,  # the whole content; text is written as UTF-8
+    path: Path,  # target; we create its folder if needed
+    data: bytes | str,  # the whole content; we write text as UTF-8
 ) -> Path:  # the target
-    "Write `data` to `path` completely, or raise a `UserError` and leave `path` as it was."
+    "Write `data` to `path` completely, or raise a `UserError` and leave `path` unchanged."
     path = Path(path)
     content = data.encode() if isinstance(data, str) else data
     try:
@@ -294,17 +293,17 @@ def write_atomic(
     except OSError as e:
         raise UserError(
             f"cannot write {path}: {e.strerror or e}; "
-            "free the space or choose another folder with CRATE_NB_HOME"
+            "free space or choose another folder with CRATE_NB_HOME"
         ) from e
     return path
 
 # %% ../nbs/core.ipynb #c0ffee31
 @contextmanager
 def reading(
-    failure: str,  # what can't be done, such as `record data/... is damaged`
+    failure: str,  # what failed, such as `record data/... is damaged`
     remedy: str,  # what to do about it
 ) -> Iterator[None]:
-    "Within a `with` block, whatever fails becomes a `UserError`: `failure (why); remedy`."
+    "Turn any exception in a `with` block into a `UserError`: `failure (why); remedy`."
     try:
         yield
     except UserError:
@@ -315,46 +314,46 @@ def reading(
 
 # %% ../nbs/core.ipynb #c0ffee41
 def as_path(
-    text: str | Path,  # as a user gives it; a leading ~ is the user's home
-) -> Path:  # there or not
-    "The path that a text means; a `UserError` if it is none."
+    text: str | Path,  # a user's text; a leading ~ is the home folder
+) -> Path:  # may not exist
+    "Convert text to a path; a `UserError` if this is impossible."
     if text == "":
         raise UserError("an empty path; give the path of a file or folder (. is this folder)")
-    with reading(f"{str(text)!r} is no path", "give the path of a file or folder"):
+    with reading(f"{str(text)!r} is not a path", "give the path of a file or folder"):
         path = Path(text).expanduser()
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             os.stat(path)
     return path
 
 # %% ../nbs/core.ipynb #c0ffee34
-SMALL_FILE = 8 * 2**20  # bytes; no record, table or list of settings is larger
+SMALL_FILE = 8 * 2**20  # bytes; no record, table or settings file is larger
 
 
 def read_file(
-    path: str | Path,  # a file; links are followed
-    what: str = "",  # what it should hold, in the user's words
-    limit: int = SMALL_FILE,  # bytes, at most
+    path: str | Path,  # a file; we follow links
+    what: str = "",  # what the file should hold, in the user's words
+    limit: int = SMALL_FILE,  # bytes
 ) -> bytes:
-    "The content of a file; a `UserError` if there is none, or more than `limit` bytes."
+    "Read a file; a `UserError` if it is missing or has more than `limit` bytes."
     what = f"can't read {what} {path}"
     path = Path(path)
-    with reading(what, "check its name and whether it may be read"):
+    with reading(what, "check its name and permissions"):
         if path.exists() and not path.is_file():
-            raise UserError(f"{what}: {'it is a folder' if path.is_dir() else 'it is no file'}")
+            raise UserError(f"{what}: {'it is a folder' if path.is_dir() else 'it is not a file'}")
         with path.open("rb") as f:
             content = f.read(min(limit, os.fstat(f.fileno()).st_size) + 1)
     if len(content) > limit:
-        raise UserError(f"{what}: it has more than {limit:,} bytes; it is no such file")
+        raise UserError(f"{what}: it has more than {limit:,} bytes; check the name")
     return content
 
 # %% ../nbs/core.ipynb #c0ffee37
 def _plain_json(told: object) -> str:
-    "An object as JSON, always in the same form; a `ValueError` if a number is not finite."
+    "Canonical JSON of an object; a `ValueError` for a number that is not finite."
     return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _refuse(number: str) -> NoReturn:
-    raise ValueError(f"it holds {reprlib.repr(number)[1:-1]}, which is no finite number")
+    raise ValueError(f"it holds {reprlib.repr(number)[1:-1]}, which is not a finite number")
 
 
 def _finite(number: str) -> float:
@@ -364,45 +363,45 @@ def _finite(number: str) -> float:
 
 def parse_json(
     content: str | bytes,  # of a whole file, as UTF-8
-) -> dict[str, Any]:  # its numbers are finite
-    "The object in a JSON text; a `ValueError` or a `RecursionError` if it is none."
+) -> dict[str, Any]:  # with finite numbers only
+    "Parse a JSON object; a `ValueError` or a `RecursionError` for any other text."
     text = content.decode() if isinstance(content, bytes) else content
     told = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     if not isinstance(told, dict):
-        raise ValueError(f"it is no object, but a {type(told).__name__}")
+        raise ValueError(f"it is not an object, but a {type(told).__name__}")
     return told
 
 # %% ../nbs/core.ipynb #c0ffee3a
 def told_digest(
-    told: Mapping[str, Any],  # what a file says, as JSON knows it
+    told: Mapping[str, Any],  # the content of a JSON file
 ) -> str:  # 16 hex digits
-    "The digest of what a file says, however it is laid out; a `ValueError` for infinite numbers."
+    "Digest of a file's content, whatever its layout; a `ValueError` for infinite numbers."
     return hashlib.sha256(_plain_json(told).encode()).hexdigest()[:16]
 
 
 def with_digest(
     told: Mapping[str, Any],  # with a table `provenance`
 ) -> dict[str, Any]:  # the same with a `digest` in the table
-    "What a file says, together with the digest by which `without_digest` notices damage."
+    "Add a digest, by which `without_digest` detects damage."
     return {**told, "provenance": {**told["provenance"], "digest": told_digest(told)}}
 
 
 def without_digest(
-    told: dict[str, Any],  # as `with_digest` gave it, or of an older file without a digest
-) -> dict[str, Any]:  # without the digest
-    "What a file says; a `ValueError` if it is not what was written."
+    told: dict[str, Any],  # from `with_digest`, or of an older file without a digest
+) -> dict[str, Any]:
+    "Check and remove the digest; a `ValueError` if the content has changed."
     provenance = told.get("provenance")
     if not isinstance(provenance, dict) or "digest" not in provenance:
         return told
     kept = {name: value for name, value in provenance.items() if name != "digest"}
     plain = told | {"provenance": kept}
     if provenance["digest"] != told_digest(plain):
-        raise ValueError("what it says is not what was written")
+        raise ValueError("its content has changed since it was written")
     return plain
 
 # %% ../nbs/core.ipynb #c0ffee11
 def tensor_digest(
-    *tensors: torch.Tensor,  # of any shapes, on any device; their order counts
+    *tensors: torch.Tensor,  # of any shapes, on any device; their order matters
 ) -> str:  # 16 hex digits
     "The first digits of the SHA-256 of the tensors' types, shapes and bytes."
     h = hashlib.sha256()
@@ -413,16 +412,16 @@ def tensor_digest(
 
 # %% ../nbs/core.ipynb #360a6ee5
 def mix(
-    *keys,  # anything with a `repr` that is the same in every process
+    *keys,  # objects whose `repr` is the same in every process
 ) -> int:  # a seed in [0, 2^63)
-    "A seed that is a function of `keys` alone (SHA-256 of their text)."
+    "Derive a seed from `keys` only (SHA-256 of their text)."
     digest = hashlib.sha256(repr(keys).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 
 # %% ../nbs/core.ipynb #da7a0010
 def generator(
-    *keys,  # what the draws are for, as for `mix`: a run's seed, a purpose, a step
-    device: str | torch.device = "cpu",  # of the drawn tensors; CPU and GPU draw other numbers
+    *keys,  # purpose of the draws, as for `mix`: a run's seed, a name, a step
+    device: str | torch.device = "cpu",  # of the drawn tensors; CPU and GPU draw different numbers
 ) -> torch.Generator:
     "A torch generator on `device`, seeded by `keys`."
     import torch
@@ -431,13 +430,12 @@ def generator(
 
 # %% ../nbs/core.ipynb #87cba652
 def _check_gpu(name: str, index: str) -> None:
-    "Raise a `UserError` unless torch sees the GPU `name`; `index` is the text behind the colon."
     import torch
 
     count = torch.cuda.device_count()
     if not count:
         raise UserError(
-            f"device {name!r} asked for, but torch {torch.__version__} sees no CUDA GPU; "
+            f"device {name!r} is not available: torch {torch.__version__} finds no CUDA GPU; "
             "use --device cpu or auto"
         )
     if name != "cuda" and not (index.isdecimal() and float(index) < count):
@@ -447,7 +445,7 @@ def _check_gpu(name: str, index: str) -> None:
 def pick_device(
     name: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
 ) -> torch.device:
-    "The torch device called `name`; a `UserError` if the name is unknown or there is no such GPU."
+    "The torch device called `name`; a `UserError` if the name is unknown or the GPU is missing."
     import torch
 
     if name == "auto":
@@ -462,18 +460,18 @@ def pick_device(
 
 # %% ../nbs/core.ipynb #da7a0012
 def send(
-    t: torch.Tensor,  # goes from the CPU to a GPU by way of pinned memory
-    device: torch.device,  # where the tensor is wanted
-) -> torch.Tensor:  # `t` itself if `t` is there already
-    "Copy `t` to `device` without waiting for the work that the device is doing."
+    t: torch.Tensor,  # moves from the CPU to a GPU through pinned memory
+    device: torch.device,  # target device
+) -> torch.Tensor:  # `t` itself if it is already there
+    "Copy `t` to `device` without waiting for the device."
     if device.type == "cuda" and t.device.type == "cpu":
         return t.pin_memory().to(device, non_blocking=True)
     return t.to(device)
 
 # %% ../nbs/core.ipynb #da7a0015
 def full_precision(
-    device: torch.device,  # whose autocast is turned off
-) -> AbstractContextManager:  # does nothing if the device has no autocast
+    device: torch.device,  # device whose autocast is turned off
+) -> AbstractContextManager:  # without effect if the device has no autocast
     "Turn autocast off on `device` within a `with` block."
     import torch
 
@@ -483,9 +481,9 @@ def full_precision(
 
 # %% ../nbs/core.ipynb #da7a0018
 def device_name(
-    device: torch.device,  # a GPU; for any other device the CPU is named
-) -> str:  # `cpu` if the system does not tell the model
-    "The name of the chip, as records keep it."
+    device: torch.device,  # a GPU; for any other device we name the CPU
+) -> str:  # `cpu` if the model is unknown
+    "The name of the chip, as stored in records."
     if device.type == "cuda":
         import torch
 
@@ -499,20 +497,19 @@ def device_name(
 
 # %% ../nbs/core.ipynb #c07ec001
 def core_count() -> int:  # at least 1
-    "The CPU cores that this process may use; where the system does not tell, all of the machine."
+    "The number of CPU cores available to this process, or else of the machine."
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 # %% ../nbs/core.ipynb #86e5bc90
 def _git(*args: str) -> subprocess.CompletedProcess:
-    "Run git in the folder of the package."
     return subprocess.run(["git", *args], cwd=_package, capture_output=True, text=True, timeout=10)
 
 
-@lru_cache  # asked once, because a process keeps the code that it started with
+@lru_cache  # cached, since a process keeps the code that it started with
 def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
-    "The commit of the code that is running, as it was at the first call."
+    "The commit of the running code, as of the first call."
     try:
         head = _git("rev-parse", "--short=12", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
@@ -525,9 +522,9 @@ def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None out
 # %% ../nbs/core.ipynb #c0331702
 @lru_cache
 def shown_commit(
-    commit: str | None,  # as a record keeps it, such as `3f2a9c1+changes`
-) -> str:  # as it is where that can't be found out: outside a clone, in a shallow one
-    "A commit as people read it; an `unknown commit` is not in the history of this clone."
+    commit: str | None,  # as in a record, such as `3f2a9c1+changes`
+) -> str:  # unchanged outside a clone or in a shallow one
+    "A commit for display; `unknown commit` marks one that is not in the history of this clone."
     said = str(commit)
     try:
         is_whole = _git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
@@ -539,9 +536,9 @@ def shown_commit(
 
 # %% ../nbs/core.ipynb #f04c0005
 def end_with_parent() -> None:
-    "End this process of `multiprocessing` as soon as the process has ended that started it."
+    "End this `multiprocessing` process as soon as its parent process ends."
     parent = multiprocessing.parent_process()
-    assert parent is not None, "only a process of multiprocessing has a parent"
+    assert parent is not None, "only a multiprocessing process has a parent"
 
     def wait():
         parent.join()
@@ -551,7 +548,7 @@ def end_with_parent() -> None:
 
 # %% ../nbs/core.ipynb #d0050004
 class _Log(tqdm):
-    "A bar in a file: a line a minute, and a last line."
+    "A progress bar for files: one line per minute and a last line."
 
     every = 60.0  # seconds between lines
 
@@ -560,35 +557,35 @@ class _Log(tqdm):
         super().__init__(*args, **options)
 
     def display(self, msg=None, pos=None):
-        "Print the bar as a line, unless the last line is younger than a minute."
+        "Print the bar as a line, at most once per minute."
         if time.monotonic() - self.told >= self.every:
             self.told = time.monotonic()
             print(self, file=self.fp, flush=True)
 
     def close(self):
-        "Print the last line, if there was anything to count."
+        "Print the last line, unless nothing was counted."
         if self.n and not self.disable:
             self.told = -math.inf
             self.display()
-            self.fp = io.StringIO()  # where tqdm ends the line that it would have redrawn
+            self.fp = io.StringIO()  # here tqdm ends the line that it would have redrawn
         super().close()
 
 
 def progress_bar(
-    items: Iterable | None = None,  # what is counted while it is iterated over; None: use `update`
+    items: Iterable | None = None,  # iterated and counted; None: call `update`
     **options,  # of tqdm, such as `total`, `desc` and `unit`
 ) -> tqdm:
-    "A bar on stderr; in a file, a line a minute and a line at the end."
+    "A progress bar on stderr; in a file, one line per minute and a last line."
     is_jupyter = type(sys.stderr).__module__.startswith("ipykernel")
     redraws = is_jupyter or sys.stderr.isatty()
     return (tqdm if redraws else _Log)(items, **options)
 
 # %% ../nbs/core.ipynb #5c1b0002
 def say_skipped(
-    what: str,  # the check that is left out
-    why: str,  # what is missing here, and how to get it
+    what: str,  # the skipped check
+    why: str,  # what is missing, and how to get it
 ):
-    "Print that a check is skipped, and add the line to the file `$CRATE_NB_SKIPPED`, if named."
+    "Print that a check is skipped, and append the line to the file `$CRATE_NB_SKIPPED` if set."
     line = f"skipped: {what} ({why})"
     print(line)
     if listed := os.environ.get("CRATE_NB_SKIPPED"):
@@ -597,7 +594,6 @@ def say_skipped(
 
 # %% ../nbs/core.ipynb #01c62dec
 def _finish(device: torch.device | None) -> None:
-    "Wait until a GPU has done all its work."
     if device is not None and device.type == "cuda":
         import torch
 
@@ -605,7 +601,7 @@ def _finish(device: torch.device | None) -> None:
 
 
 def _seconds(call: Callable[[], object], device: torch.device | None) -> float:
-    "The time of one call, with a GPU idle before and after the call."
+    "Time one call, with the GPU idle before and after."
     _finish(device)
     start = time.perf_counter()
     call()
@@ -614,12 +610,12 @@ def _seconds(call: Callable[[], object], device: torch.device | None) -> float:
 
 
 def side_by_side(
-    calls: dict[str, Callable[[], object]],  # name -> what is timed
-    device: torch.device | None = None,  # a GPU is waited for before and after each call
-    repeat: int = 5,  # rounds that count
-    warm: int = 1,  # rounds before them, which don't count
-) -> dict[str, float]:  # the median seconds of each
-    "Time several calls in turn, so that other work on the machine slows all of them alike."
+    calls: dict[str, Callable[[], object]],  # name -> timed function
+    device: torch.device | None = None,  # we wait for a GPU before and after each call
+    repeat: int = 5,  # measured rounds
+    warm: int = 1,  # warm-up rounds before them
+) -> dict[str, float]:  # median seconds of each
+    "Time several calls in turn, so that other load on the machine affects all of them equally."
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for i in range(warm + repeat):
         for name, call in calls.items():
@@ -634,7 +630,7 @@ def product_rate(
     | None = None,  # None: the CPU; matrices are of order 2048, or 8192 on a GPU
     dtype: torch.dtype | None = None,  # of the factors and the product; None: float32
 ) -> float:  # FLOP/s
-    "The rate of a large matrix product on random numbers, with torch's present number of threads."
+    "The rate of a large matrix product, with torch's current number of threads."
     import torch
 
     n = 2048 if device is None or device.type == "cpu" else 8192

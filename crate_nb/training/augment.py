@@ -18,7 +18,7 @@ from ..core import UserError, send
 
 # %% ../../nbs/training/augment.ipynb #06a00002
 def _uniform(g: torch.Generator, shape: tuple, low: float = 0.0, high: float = 1.0) -> Tensor:
-    "Draws from low to high, float64, on the generator's device."
+    "Uniform float64 draws on the generator's device."
     return low + (high - low) * torch.rand(shape, generator=g, device=g.device, dtype=torch.float64)
 
 
@@ -30,25 +30,25 @@ def _ten_sizes(n: int, pixels: int, g: torch.Generator, scale: tuple, ratio: tup
 
 
 def _first_fit(draws: Tensor, fits: Tensor, whole: int) -> Tensor:  # (n, draws) -> (n,)
-    "In each row the first draw that fits, or `whole` if none fits."
+    "The first draw of each row that fits, or `whole` if none does."
     first = fits.int().argmax(1, keepdim=True)
     return torch.where(fits.any(1), draws.gather(1, first)[:, 0], whole)
 
 
 def _corner(length: Tensor, whole: int, g: torch.Generator) -> Tensor:  # (n,)
-    "A first pixel for each box, so that its length fits into the whole."
+    "The first pixel of each box, drawn so that the box fits."
     return (_uniform(g, (len(length),)) * (whole - length + 1)).floor()
 
 # %% ../../nbs/training/augment.ipynb #30bc7601
 def random_boxes(
-    n: int,  # boxes, one for each image
-    h: int,  # height of the images, pixels
-    w: int,  # width of the images, pixels
-    g: torch.Generator,  # its device makes the draws and holds the result
+    n: int,  # one box per image
+    h: int,  # image height (pixels)
+    w: int,  # image width (pixels)
+    g: torch.Generator,  # its device holds the result
     scale: tuple[float, float] = (0.08, 1.0),  # range of the area, a share of the image; uniform
-    ratio: tuple[float, float] = (3 / 4, 4 / 3),  # range of width / height; its log is uniform
+    ratio: tuple[float, float] = (3 / 4, 4 / 3),  # range of width / height; log-uniform
 ) -> Tensor:  # (n, 4): top, left, height, width in whole pixels, float64
-    "Boxes of random area and aspect ratio: the first of ten draws that fits, else the whole image."
+    "Random boxes: the first of ten draws that fits, or else the whole image."
     bh, bw = _ten_sizes(n, h * w, g, scale, ratio)
     fits = (bh >= 1) & (bh <= h) & (bw >= 1) & (bw <= w)
     bh, bw = _first_fit(bh, fits, h), _first_fit(bw, fits, w)
@@ -64,18 +64,18 @@ def _centres(n: int, device: torch.device, dtype: torch.dtype = torch.float32) -
 def _weights(start: Tensor, length: Tensor, source: int, size: int) -> Tensor:  # (B, size, source)
     "Triangle-filter weights that resample [start, start + length) of `source` to `size` pixels."
     start, length = start[:, None, None], length[:, None, None]  # (B, 1, 1)
-    scale = length / size  # input pixels for each output pixel
+    scale = length / size  # input pixels per output pixel
     centre = start + _centres(size, start.device)[:, None] * scale  # (B, size, 1)
     pixel = _centres(source, start.device)
     triangle = (1 - (pixel - centre).abs() / scale.clamp(min=1)).clamp(min=0)
-    w = triangle * ((pixel > start) & (pixel < start + length))  # nothing from outside the box
+    w = triangle * ((pixel > start) & (pixel < start + length))  # nothing outside the box
     return w / w.sum(-1, keepdim=True)
 
 # %% ../../nbs/training/augment.ipynb #06a00005
 def crop_resize(
     x: Tensor,  # uint8 (B, C, H, W)
     box: Tensor,  # (B, 4): top, left, height, width in pixels
-    size: int,  # of the result, pixels a side
+    size: int,  # side of the result (pixels)
 ) -> Tensor:  # uint8 (B, C, size, size)
     "Cut a box out of each image and resize it, bilinear with antialiasing."
     top, left, height, width = send(box.float(), x.device).T
@@ -86,9 +86,9 @@ def crop_resize(
 # %% ../../nbs/training/augment.ipynb #06a00008
 def resize(
     x: Tensor,  # uint8 (B, C, H, W)
-    size: int,  # of the result, pixels a side
+    size: int,  # side of the result (pixels)
 ) -> Tensor:  # uint8 (B, C, H, W) -> (B, C, size, size)
-    "Resize whole images; images that already have the size are returned as they are."
+    "Resize whole images; images of the right size are returned unchanged."
     if x.ndim != 4 or not hasattr(size, "__index__") or size < 1:
         raise UserError(
             f"images of shape {tuple(x.shape)} and size {size!r}; "
@@ -102,7 +102,7 @@ def resize(
 
 # %% ../../nbs/training/augment.ipynb #279a5787
 def _grey(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> int32 (B, 1, H, W)
-    "Luma as Pillow's `convert('L')`: ITU-R 601 in 16-bit fixed point."
+    "Luma as in Pillow's `convert('L')`: ITU-R 601 in 16-bit fixed point."
     if x.shape[1] == 1:
         return x.int()
     r, g, b = x.int().unbind(1)
@@ -110,14 +110,14 @@ def _grey(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> int32 (B, 1, H, W)
 
 
 def _blend(degenerate: Tensor, x: Tensor, factor: Tensor) -> Tensor:  # all (B, C, H, W) -> uint8
-    "`degenerate + factor*(x - degenerate)` in float32, as in Pillow, clipped, fraction dropped."
+    "`degenerate + factor*(x - degenerate)` in float32, clipped and truncated, as in Pillow."
     d, factor = degenerate.float(), factor.float().view(-1, 1, 1, 1)
     return (d + factor * (x.float() - d)).clamp(0, 255).to(torch.uint8)
 
 # %% ../../nbs/training/augment.ipynb #06a0000a
 def brightness(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor,  # (B,): -1 is black, 0 changes nothing, > 0 is brighter
+    v: Tensor,  # (B,): -1 gives black, 0 the original, > 0 brighter images
 ) -> Tensor:  # as `x`
     "Blend with black: factor 1 + v."
     return _blend(torch.zeros_like(x), x, 1 + v)
@@ -125,15 +125,15 @@ def brightness(
 # %% ../../nbs/training/augment.ipynb #06a0000b
 def color(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor,  # (B,): -1 is grey, 0 changes nothing, > 0 is more saturated
+    v: Tensor,  # (B,): -1 gives grey, 0 the original, > 0 more saturated images
 ) -> Tensor:  # as `x`
-    "Blend with the grey image: factor 1 + v; an image of one channel stays as it is."
+    "Blend with the grey image: factor 1 + v; images of one channel do not change."
     return _blend(_grey(x).expand_as(x), x, 1 + v)
 
 # %% ../../nbs/training/augment.ipynb #06a0000c
 def contrast(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor,  # (B,): -1 is flat grey, 0 changes nothing, > 0 adds contrast
+    v: Tensor,  # (B,): -1 gives flat grey, 0 the original, > 0 more contrast
 ) -> Tensor:  # as `x`
     "Blend with the image's mean grey level, rounded: factor 1 + v."
     mean = (_grey(x).double().mean((1, 2, 3)) + 0.5).floor()
@@ -141,7 +141,7 @@ def contrast(
 
 # %% ../../nbs/training/augment.ipynb #06a0000d
 def _smooth(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> float32 (B, C, H, W)
-    "Pillow's SMOOTH: a 3 x 3 mean whose centre has weight 5; the border stays as it is."
+    "Pillow's SMOOTH: a 3 x 3 mean whose centre has weight 5; the border does not change."
     kernel = torch.ones(1, 1, 3, 3, device=x.device)
     kernel[..., 1, 1] = 5
     y = x.float()
@@ -153,41 +153,40 @@ def _smooth(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> float32 (B, C, H, W)
 
 def sharpness(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor,  # (B,): -1 is smoothed, 0 changes nothing, > 0 is sharper
+    v: Tensor,  # (B,): -1 gives smooth, 0 the original, > 0 sharper images
 ) -> Tensor:  # as `x`
-    "Blend with the smoothed image: factor 1 + v; the border of one pixel stays."
+    "Blend with the smoothed image: factor 1 + v; the border of one pixel does not change."
     return _blend(_smooth(x), x, 1 + v)
 
 # %% ../../nbs/training/augment.ipynb #06a00010
 def posterize(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor,  # (B,): bits kept, 0 to 8, fraction dropped; 8 changes nothing
+    v: Tensor,  # (B,): bits kept, 0 to 8, truncated; 8 keeps the original
 ) -> Tensor:  # as `x`
-    "Keep the highest bits of each pixel; the other bits become 0."
+    "Keep the highest bits of each pixel; set the others to 0."
     return x & (256 - (1 << (8 - v.long()))).to(torch.uint8).view(-1, 1, 1, 1)
 
 # %% ../../nbs/training/augment.ipynb #06a00011
 def solarize(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor,  # (B,): threshold in grey levels; 0 inverts all pixels, above 255 none
+    v: Tensor,  # (B,): threshold in grey levels; 0 inverts all pixels, > 255 none
 ) -> Tensor:  # as `x`
     "Invert the pixels at or above a threshold: p becomes 255 - p."
     return torch.where(x < v.view(-1, 1, 1, 1), x, 255 - x)
 
 # %% ../../nbs/training/augment.ipynb #00715252
 def _lookup(x: Tensor, table: Tensor) -> Tensor:  # table (B, C, 256); as `x`
-    "Each pixel replaced by its level's entry of the table."
     return table.clamp(0, 255).to(torch.uint8).gather(2, x.flatten(2).long()).view_as(x)
 
 
 def autocontrast(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor | None = None,  # not used; all operations have the same parameters
+    v: Tensor | None = None,  # unused; all operations have the same parameters
 ) -> Tensor:  # as `x`
-    "Stretch each channel of each image linearly to 0 to 255; a constant channel stays as it is."
+    "Stretch each channel of each image linearly to 0 to 255; constant channels do not change."
     flat = x.flatten(2)
     lo, hi = flat.min(2).values.double()[..., None], flat.max(2).values.double()[..., None]
-    # Two tensors give a true division; 255 / tensor is a product with a rounded reciprocal.
+    # Two tensors give a true division; torch turns 255 / tensor into a rounded reciprocal.
     scale = torch.full_like(hi, 255) / (hi - lo).clamp(min=1)
     levels = torch.arange(256, device=x.device, dtype=torch.float64)
     return _lookup(x, torch.where(hi > lo, (levels * scale - lo * scale).trunc(), levels))
@@ -201,9 +200,9 @@ def _histogram(x: Tensor) -> Tensor:  # (B, C, 256) int64
 
 def equalize(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor | None = None,  # not used; all operations have the same parameters
+    v: Tensor | None = None,  # unused; all operations have the same parameters
 ) -> Tensor:  # as `x`
-    "Equalise the histogram of each channel of each image, as Pillow does."
+    "Equalise the histogram of each channel of each image, as in Pillow."
     hist = _histogram(x)
     last = hist.gather(2, x.flatten(2).max(2).values.long()[..., None])
     step = (hist.sum(2, keepdim=True) - last) // 255
@@ -212,13 +211,13 @@ def equalize(
 
 # %% ../../nbs/training/augment.ipynb #53b1ce69
 def _position(i: Tensor, j: Tensor, coefficients: tuple) -> Tensor:  # int64
-    "floor(a i + b j + c) for coefficients (a, b, c), each a number or one for each image (B,)."
+    "floor(a i + b j + c) for coefficients (a, b, c), each a number or one per image (B,)."
     a, b, c = (t.double().view(-1, 1, 1) if isinstance(t, Tensor) else t for t in coefficients)
     return (a * i + b * j + c).floor().long()
 
 
 def _pixels_at(x: Tensor, row: Tensor, col: Tensor) -> Tensor:  # as `x`
-    "The pixels of x at (row, col), one of each (B, H, W) or broadcast; black outside."
+    "The pixels of x at (row, col), per image (B, H, W) or broadcast; black outside."
     h, w = x.shape[2:]
     near_row, near_col = row.clamp(0, h - 1), col.clamp(0, w - 1)
     inside = (near_row == row) & (near_col == col)
@@ -228,7 +227,7 @@ def _pixels_at(x: Tensor, row: Tensor, col: Tensor) -> Tensor:  # as `x`
 
 
 def _affine(x: Tensor, col: tuple, row: tuple) -> Tensor:  # as `x`
-    "Output pixel (i, j) is the input pixel at column a i + b j + c for col = (a, b, c); row alike."
+    "Map input pixel a i + b j + c, (a, b, c) = col or row, to output pixel (i, j)."
     h, w = x.shape[2:]
     i = _centres(w, x.device, torch.float64)  # columns, at pixel centres
     j = _centres(h, x.device, torch.float64)[:, None]  # rows
@@ -239,7 +238,7 @@ def shear_x(
     x: Tensor,  # uint8 (B, C, H, W)
     v: Tensor,  # (B,): columns per row by which the content moves left
 ) -> Tensor:  # as `x`
-    "Shear along the rows; the top edge stays."
+    "Shear along the rows; the top edge is fixed."
     return _affine(x, (1, v, 0), (0, 1, 0))
 
 # %% ../../nbs/training/augment.ipynb #06a00019
@@ -247,13 +246,13 @@ def shear_y(
     x: Tensor,  # uint8 (B, C, H, W)
     v: Tensor,  # (B,): rows per column by which the content moves up
 ) -> Tensor:  # as `x`
-    "Shear along the columns; the left edge stays."
+    "Shear along the columns; the left edge is fixed."
     return _affine(x, (1, 0, 0), (v, 1, 0))
 
 # %% ../../nbs/training/augment.ipynb #06a0001a
 def translate_x(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor,  # (B,): pixels, fraction dropped; negative moves right
+    v: Tensor,  # (B,): pixels, truncated; negative moves right
 ) -> Tensor:  # as `x`
     "Move the content left by whole pixels."
     return _affine(x, (1, 0, v.trunc()), (0, 1, 0))
@@ -261,7 +260,7 @@ def translate_x(
 # %% ../../nbs/training/augment.ipynb #06a0001b
 def translate_y(
     x: Tensor,  # uint8 (B, C, H, W)
-    v: Tensor,  # (B,): pixels, fraction dropped; negative moves down
+    v: Tensor,  # (B,): pixels, truncated; negative moves down
 ) -> Tensor:  # as `x`
     "Move the content up by whole pixels."
     return _affine(x, (1, 0, 0), (0, 1, v.trunc()))
@@ -271,7 +270,7 @@ def rotate(
     x: Tensor,  # uint8 (B, C, H, W)
     v: Tensor,  # (B,): degrees; negative turns clockwise
 ) -> Tensor:  # as `x`
-    "Counter-clockwise by `v` degrees about the centre."
+    "Rotate counter-clockwise by `v` degrees about the centre."
     cy, cx = x.shape[2] / 2, x.shape[3] / 2
     t = -torch.deg2rad(v.double())
     cos, sin = t.cos(), t.sin()
@@ -286,10 +285,10 @@ class Op:
 
     apply: Callable[[Tensor, Tensor], Tensor]  # (uint8 (B, C, H, W), values (B,)) -> uint8
     value: Callable[[float, int], float]  # (magnitude 0 to 1, image width) -> value
-    signed: bool = False  # whether the value is negated with probability 1/2
+    signed: bool = False  # negated with probability 1/2
 
 
-OPS: dict[str, Op] = {  # RandAugment's operations, in its order
+OPS: dict[str, Op] = {  # RandAugment's operations, in their original order
     "Identity": Op(lambda x, v: x, lambda m, w: 0.0),
     "ShearX": Op(shear_x, lambda m, w: 0.3 * m, True),
     "ShearY": Op(shear_y, lambda m, w: 0.3 * m, True),
@@ -308,25 +307,24 @@ OPS: dict[str, Op] = {  # RandAugment's operations, in its order
 
 # %% ../../nbs/training/augment.ipynb #f2db747e
 def _joined(column: tuple[Any, ...]) -> Any:
-    "A field of several draws as one tensor; None if that step is left out."
     return None if column[0] is None else torch.cat(column)
 
 
 @dataclass(frozen=True)
 class Draws:
-    "What augmentation draws for a batch; row i is for image i. None: that step is left out."
+    "Random draws of the augmentation of a batch; row i is for image i."
 
-    boxes: Tensor | None  # (B, 4): top, left, height, width in pixels
-    mirrored: Tensor | None  # (B,) bool
-    ops: Tensor  # (B, n): rows of `OPS`, in the order in which they are applied
+    boxes: Tensor | None  # (B, 4): top, left, height, width in pixels; None: no crop
+    mirrored: Tensor | None  # (B,) bool; None: no flip
+    ops: Tensor  # (B, n): rows of `OPS`, in order of application
     values: Tensor  # (B, n) float64
 
     @classmethod
     def cat(
         cls,
-        parts: Sequence["Draws"],  # at least one, all made with the same settings
+        parts: Sequence["Draws"],  # at least one, all with the same settings
     ) -> "Draws":
-        "The draws of several batches, joined as the draws of one batch."
+        "Join the draws of several batches."
         columns = zip(*((d.boxes, d.mirrored, d.ops, d.values) for d in parts))
         return cls(*map(_joined, columns))
 
@@ -338,19 +336,19 @@ def _magnitudes(share: float, width: int) -> tuple[Tensor, Tensor]:  # (14,) flo
 
 
 def _draw_op(count: int, g: torch.Generator) -> tuple[Tensor, Tensor]:  # (count,) each
-    "One operation for each image, a row of OPS, and a sign."
+    "One operation per image, a row of OPS, and a sign."
     choice = torch.randint(len(OPS), (count,), generator=g)
     return choice, 1 - 2 * torch.randint(2, (count,), generator=g)
 
 
 def draw_ops(
-    count: int,  # images
-    width: int,  # of the images, pixels; translations are a share of it
+    count: int,  # number of images
+    width: int,  # image width (pixels); scales the translations
     g: torch.Generator,  # on the CPU
-    n: int = 2,  # operations for each image, drawn with replacement; 0: none
+    n: int = 2,  # operations per image, drawn with replacement; 0: none
     magnitude: int = 14,  # 0 to 30
 ) -> tuple[Tensor, Tensor]:  # (count, n) rows of OPS, (count, n) values
-    "RandAugment's draws for `count` images; a `UserError` if the magnitude is not allowed."
+    "Draw the RandAugment operations of `count` images; a `UserError` for a wrong magnitude."
     if not 0 <= magnitude <= 30:
         raise UserError(f"RandAugment magnitude {magnitude}; allowed: 0 to 30")
     value_of, signed = _magnitudes(magnitude / 30, width)
@@ -364,25 +362,25 @@ def draw_ops(
 
 # %% ../../nbs/training/augment.ipynb #06a00023
 def draw(
-    count: int,  # images
-    height: int,  # of the images before they are resized, pixels
-    width: int,  # of the images before they are resized, pixels
+    count: int,  # number of images
+    height: int,  # image height before resizing (pixels)
+    width: int,  # image width before resizing (pixels)
     g: torch.Generator,  # on the CPU
-    size: int,  # of the result, pixels
+    size: int,  # side of the result (pixels)
     crop: tuple[float, float] | None = (0.08, 1.0),  # area range of the crop; None: only resize
-    flip: bool = True,  # mirror every second image, on average
-    ops: int = 2,  # operations of RandAugment for each image; 0: none
-    magnitude: int = 14,  # of RandAugment, 0 to 30
+    flip: bool = True,  # mirror with probability 1/2
+    ops: int = 2,  # RandAugment operations per image; 0: none
+    magnitude: int = 14,  # RandAugment magnitude, 0 to 30
 ) -> Draws:
-    "The paper's augmentation draws for a batch; a `UserError` if the magnitude is not allowed."
+    "Draw the paper's augmentation of a batch; a `UserError` for a wrong magnitude."
     boxes = random_boxes(count, height, width, g, crop) if crop else None
     mirrored = torch.rand(count, generator=g) < 0.5 if flip else None
     return Draws(boxes, mirrored, *draw_ops(count, size, g, ops, magnitude))
 
 # %% ../../nbs/training/augment.ipynb #5de9c49c
 def _apply_choice(x: Tensor, choice: Tensor, value: Tensor) -> Tensor:  # as `x`
-    "One operation for each image: `choice` (B,), rows of OPS, and `value` (B,), on the CPU."
-    order = choice.argsort(stable=True)  # images that drew one operation stand side by side
+    "Apply one operation per image: `choice` (B,), rows of OPS, and `value` (B,), on the CPU."
+    order = choice.argsort(stable=True)  # groups images by operation
     counts = choice.bincount(minlength=len(OPS)).tolist()
     images = x[send(order, x.device)].split(counts)
     values = send(value[order], x.device).split(counts)
@@ -391,7 +389,7 @@ def _apply_choice(x: Tensor, choice: Tensor, value: Tensor) -> Tensor:  # as `x`
 
 
 def _apply_ops(x: Tensor, ops: Tensor, values: Tensor) -> Tensor:  # as `x`
-    "The operations of each image, one after the other: `ops` and `values` (B, n) as in `Draws`."
+    "Apply the operations of each image in turn: `ops` and `values` (B, n) as in `Draws`."
     for choice, value in zip(ops.unbind(1), values.unbind(1)):
         x = _apply_choice(x, choice, value)
     return x
@@ -399,18 +397,18 @@ def _apply_ops(x: Tensor, ops: Tensor, values: Tensor) -> Tensor:  # as `x`
 
 def rand_augment(
     x: Tensor,  # uint8 (B, C, H, W)
-    g: torch.Generator,  # of the draws, on the CPU
-    n: int = 2,  # operations for each image, drawn with replacement
+    g: torch.Generator,  # on the CPU
+    n: int = 2,  # operations per image, drawn with replacement
     magnitude: int = 14,  # 0 to 30
 ) -> Tensor:  # uint8 (B, C, H, W)
-    "RandAugment, a different draw for each image; a `UserError` if the magnitude is not allowed."
+    "RandAugment with independent draws per image; a `UserError` for a wrong magnitude."
     return _apply_ops(x, *draw_ops(len(x), x.shape[3], g, n, magnitude))
 
 # %% ../../nbs/training/augment.ipynb #06a00028
 def apply_draws(
     x: Tensor,  # uint8 (B, C, H, W), on any device
     draws: Draws,  # of the same B images, from `draw` with the same `size`
-    size: int,  # of the result, pixels a side
+    size: int,  # side of the result (pixels)
 ) -> Tensor:  # uint8 (B, C, size, size)
     "The paper's training augmentation: random resized crop, horizontal flip, RandAugment."
     x = resize(x, size) if draws.boxes is None else crop_resize(x, draws.boxes, size)
@@ -421,10 +419,10 @@ def apply_draws(
 # %% ../../nbs/training/augment.ipynb #06a0002c
 def augment(
     x: Tensor,  # uint8 (B, C, H, W)
-    g: torch.Generator,  # of the draws, on the CPU
-    size: int,  # of the result, pixels
+    g: torch.Generator,  # on the CPU
+    size: int,  # side of the result (pixels)
     **kw,  # `crop`, `flip`, `ops`, `magnitude` as for `draw`
 ) -> Tensor:  # uint8 (B, C, size, size)
-    "Draw and apply; a `UserError` if the magnitude is not allowed."
+    "Draw and apply the augmentation; a `UserError` for a wrong magnitude."
     count, _, height, width = x.shape
     return apply_draws(x, draw(count, height, width, g, size, **kw), size)

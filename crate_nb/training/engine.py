@@ -24,26 +24,26 @@ from .records import Store
 # %% ../../nbs/training/engine.ipynb #9b90154b
 @dataclass(frozen=True)
 class Place:
-    "Everything about a run that is not science: images, records, device, how often it is saved."
+    "Where and how a run is computed and stored: images, records, device, checkpoints."
 
-    scale: str | None = None  # whose records runs join; None: the scale with the run's sizes
-    data: str | Path | None = None  # folder of the data set, where its label is no known name
-    device: str = "auto"  # `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:<index>`
+    scale: str | None = None  # scale of the records; None: the scale with the run's sizes
+    data: str | Path | None = None  # folder of the data set, unless its label is a known name
+    device: str = "auto"  # `auto` (a GPU if available), `cpu`, `cuda` or `cuda:<index>`
     workers: int | None = None  # processes; None: one per core on the CPU, one per GPU
-    threads: int = 1  # of the CPU; rounding depends on it
-    precision: str = "auto"  # of products, see `pick_engine`; of the engine, if one is given
-    compiled: bool | None = None  # on a CPU; None: where it pays. Rounding depends on it
-    deadline: float | None = None  # a `time.time()` at which runs are put aside; None: never
-    checkpoint_seconds: float = 20.0  # at most this much work is lost; 0: save each step
-    progress: bool = True  # show bars
-    root: Path | None = None  # where records go, instead of `data/runs`
-    init: str | Path | None = None  # the weights that a run starts from, if its configuration does
+    threads: int = 1  # CPU threads; changes rounding
+    precision: str = "auto"  # of products, see `pick_engine`; an explicit engine overrides it
+    compiled: bool | None = None  # on a CPU; None: if it pays; changes rounding
+    deadline: float | None = None  # `time.time()` at which runs pause; None: never
+    checkpoint_seconds: float = 20.0  # between checkpoints; 0: save each step
+    progress: bool = True  # show progress bars
+    root: Path | None = None  # folder of records, instead of `data/runs`
+    init: str | Path | None = None  # file of initial weights, if the configuration has `init`
 
     def but(
         self,
         **changes,  # fields and their new values
     ) -> "Place":
-        "The place with some fields changed; a `UserError` for an unknown field."
+        "A copy with some fields changed; a `UserError` for an unknown field."
         for name in changes:
             check_choice("option", name, [f.name for f in fields(self)])
         return replace(self, **changes)
@@ -52,26 +52,26 @@ class Place:
         self,
         config: RunConfig,  # of the run
     ) -> Store:
-        "The records that a run joins."
+        "The store of a run's records."
         return Store(self.scale or scale_of(config), self.root)
 
     @property
     def is_late(self) -> bool:
-        "Whether the time is up."
+        "Whether the deadline has passed."
         return self.deadline is not None and time.time() > self.deadline
 
 # %% ../../nbs/training/engine.ipynb #80ca6fb6
 def as_place(
-    place: Place | str | None = None,  # a place, or a scale's name; None: the defaults
-    **options,  # fields of `Place`, instead of those of `place`
+    place: Place | str | None = None,  # a place or the name of a scale; None: the defaults
+    **options,  # fields of `Place` that override those of `place`
 ) -> Place:
-    "A place from what a caller gives; a `UserError` for an unknown option."
+    "Make a place from a caller's arguments; a `UserError` for an unknown option."
     if not isinstance(place, Place):
         place = Place(scale=place)
     return place.but(**options)
 
 # %% ../../nbs/training/engine.ipynb #ae277c6b
-PRECISIONS = {  # of products; weights, sums and rates stay in float32
+PRECISIONS = {  # of products; weights, sums and rates use float32
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
 }
@@ -79,36 +79,36 @@ PRECISIONS = {  # of products; weights, sums and rates stay in float32
 
 @dataclass(frozen=True)
 class Engine:
-    "How a device computes."
+    "How a device computes: precision, compilation and capture."
 
-    device: torch.device  # where it is computed
+    device: torch.device  # device of the computation
     precision: str = "float32"  # of products: a row of `PRECISIONS`
-    compiled: bool = False  # by torch.compile: on a GPU the layers, on a CPU the whole model
-    graphs: bool = False  # steps captured as CUDA graphs
-    chunk: int = 1  # batches that are augmented at once
-    look: int = 1  # steps between two looks at the results
+    compiled: bool = False  # by torch.compile: layers on a GPU, the whole model on a CPU
+    graphs: bool = False  # capture steps as CUDA graphs
+    chunk: int = 1  # batches per augmentation
+    look: int = 1  # steps between two reads of the results
 
     def autocast(self) -> AbstractContextManager:
-        "Products are computed in `precision`; changes nothing for float32."
+        "Compute products in `precision`; no effect for float32."
         kind, dtype = self.device.type, PRECISIONS[self.precision]
         return torch.autocast(kind, dtype=dtype, enabled=dtype != torch.float32)
 
     def eager(self) -> AbstractContextManager:
-        "Compiled parts run as they are: for sizes that are too rare to be worth a compilation."
+        "Run compiled parts uncompiled, for sizes that are too rare for a compilation."
         return torch.compiler.set_stance("force_eager") if self.compiled else nullcontext()
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        "How forward passes alone are computed: on a CPU they are not worth a compilation."
+        "The context of forward passes without gradients; uncompiled on a CPU."
         with self.autocast(), self.eager() if self.device.type == "cpu" else nullcontext():
             yield
 
 # %% ../../nbs/training/engine.ipynb #2bd4e5c3
 def pick_engine(
     device: str | torch.device = "auto",  # `auto`, `cpu`, `cuda`, `cuda:<index>`, or a device
-    precision: str = "auto",  # a row of `PRECISIONS`; `auto`: bfloat16 on a GPU that has it
+    precision: str = "auto",  # a row of `PRECISIONS`; `auto`: bfloat16 on a GPU that supports it
 ) -> Engine:
-    "The engine for a device; a `UserError` if there is no such device or precision."
+    "The engine of a device; a `UserError` for an unknown device or precision."
     device = pick_device(device) if isinstance(device, str) else device
     gpu = device.type == "cuda"
     if precision == "auto":
@@ -124,7 +124,7 @@ def pick_engine(
 def cpu_threads(
     count: int,  # at least 1
 ) -> Iterator[None]:
-    "Compute with this many threads of the CPU within a `with` block."
+    "Compute with `count` CPU threads within a `with` block."
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -133,12 +133,12 @@ def cpu_threads(
         torch.set_num_threads(before)
 
 # %% ../../nbs/training/engine.ipynb #3acd183d
-LONG_RUN = 3_000_000  # tokens, over all epochs: from here on a CPU compiles the model
+LONG_RUN = 3_000_000  # tokens over all epochs; from here on we compile the model on a CPU
 
 
 def is_long(
     config: RunConfig,  # its epochs, image and patch size
-    count: int,  # images for training
+    count: int,  # number of training images
 ) -> bool:
     "Whether a run on a CPU is long enough for compilation (half a minute) to pay."
     tokens = (config.image_size // config.patch_size) ** 2 + 1
@@ -147,8 +147,8 @@ def is_long(
 # %% ../../nbs/training/engine.ipynb #275141c7
 @lru_cache
 def can_compile() -> bool:
-    "Whether torch.compile works on this machine's CPU: tried once, on one small function."
-    import torch._inductor.config  # a second's import that short runs do without
+    "Whether torch.compile works on this machine's CPU, tested once on a small function."
+    import torch._inductor.config  # a slow import that short runs avoid
     from torch._dynamo.utils import counters
 
     torch._inductor.config.compile_threads = 1  # no helper processes that outlive this one
@@ -157,8 +157,8 @@ def can_compile() -> bool:
     try:
         exact = torch.equal(torch.compile(lambda t: 2 * t + 1)(x), 2 * x + 1)
     except Exception:
-        return False  # no compiler, no headers, a cache that can't be written
-    compiled = counters["stats"]["unique_graphs"] > graphs  # not so if compilation is off
+        return False  # no compiler, no headers, a read-only cache
+    compiled = counters["stats"]["unique_graphs"] > graphs  # false if compilation is disabled
     return exact and compiled
 
 # %% ../../nbs/training/engine.ipynb #12850d54
@@ -166,7 +166,7 @@ def _compile_whole(model: Any):
     dynamo = torch._dynamo.config
     dynamo.recompile_limit = dynamo.accumulated_recompile_limit = 1024
     model.compile(dynamic=False)
-    for part in ("layer_inputs", "classify", "decode"):  # a regularised step calls them apart
+    for part in ("layer_inputs", "classify", "decode"):  # a regularised step calls these separately
         if hasattr(model, part):
             setattr(model, part, torch.compile(getattr(model, part), dynamic=False))
 
@@ -174,9 +174,9 @@ def _compile_whole(model: Any):
 def _compile_layers(model: Any):
     dynamo, functorch = torch._dynamo.config, torch._functorch.config
     dynamo.recompile_limit = dynamo.accumulated_recompile_limit = 1024  # variants, one token, all
-    dynamo.suppress_errors = True  # what can't be compiled runs as it is
+    dynamo.suppress_errors = True  # run uncompiled if compilation fails
     if hasattr(functorch, "backward_pass_autocast"):
-        # What was computed in full precision has its gradient in full precision, too.
+        # Gradients have the precision of the forward pass.
         functorch.backward_pass_autocast = "off"
     model.tokens = torch.compile(model.tokens, dynamic=False)
     for layer in (*model.layers, *getattr(model, "decoder", ())):
@@ -184,10 +184,10 @@ def _compile_layers(model: Any):
 
 
 def compile_for(
-    engine: Engine,  # what it says of compilation, and its device
-    model: nn.Module,  # changed in place; `state_dict` keeps its names
+    engine: Engine,  # decides what to compile, and on which device
+    model: nn.Module,  # changed in place; names in `state_dict` do not change
 ):
-    "Compile a model for training as its engine wants it; each part is compiled at its first use."
+    "Compile a model for training on an engine; each part compiles at its first use."
     if engine.compiled and engine.device.type == "cpu":
         _compile_whole(model)
     elif engine.compiled:
@@ -195,17 +195,17 @@ def compile_for(
 
 # %% ../../nbs/training/engine.ipynb #d5dab26b
 class NotCaptured(UserError):
-    "A step can't be captured as a CUDA graph; this process is not to be trusted any more."
+    "A step can't be captured as a CUDA graph; end this process, since its state is unreliable."
 
 # %% ../../nbs/training/engine.ipynb #f7b05ce9
 def cuda_graphs() -> Callable[[Callable[[], None]], Callable[[], None]]:
-    "A recorder: `record(f)` notes what `f` does on the current stream, and returns its replay."
-    pool = torch.cuda.graph_pool_handle()  # of memory, shared by all that is recorded
+    "Return a function `record(f)` that captures `f` on the current stream and returns its replay."
+    pool = torch.cuda.graph_pool_handle()  # memory shared by all captured graphs
 
     def record(f):
         graph = torch.cuda.CUDAGraph()
         gc.collect()
-        gc.disable()  # a graph of an earlier run that is collected now would spoil this one
+        gc.disable()  # collecting a graph of an earlier run would invalidate this capture
         try:
             with torch.cuda.graph(graph, pool=pool, stream=torch.cuda.current_stream()):
                 f()
@@ -213,7 +213,7 @@ def cuda_graphs() -> Callable[[Callable[[], None]], Callable[[], None]]:
             why = " ".join(str(e).split())[:200]
             raise NotCaptured(
                 f"the step can't be captured as a CUDA graph ({why}); "
-                "the same command goes on without"
+                "run the same command again to continue without graphs"
             ) from e
         finally:
             gc.enable()
@@ -223,25 +223,25 @@ def cuda_graphs() -> Callable[[Callable[[], None]], Callable[[], None]]:
 
 # %% ../../nbs/training/engine.ipynb #e0d55a04
 class Replayed:
-    "`step(x, y, layer)`, captured once it has run `warm` times; all batches have one size."
+    "`step(x, y, layer)`, captured after `warm` calls; all batches have the same size."
 
     def __init__(
         self,
         step: Callable,  # (x, y, layer) -> None
-        capture: Callable[[Callable], Callable],  # capture(f) records f, returns what replays it
-        warm: int = 3,  # steps of each kind before it is captured
+        capture: Callable[[Callable], Callable],  # capture(f) records f and returns its replay
+        warm: int = 3,  # uncaptured steps per layer
     ):
         self.step, self.capture, self.warm = step, capture, warm
-        self.calls: Counter[int | None] = Counter()  # by layer
-        self.captured: dict[int | None, Callable] = {}  # layer -> what replays its step
+        self.calls: Counter[int | None] = Counter()  # per layer
+        self.captured: dict[int | None, Callable] = {}  # layer -> replay of its step
 
     def __call__(
         self,
         x: Tensor,  # images of one batch
         y: Tensor,  # their labels
-        layer: int | None,  # the one to regularise; each has a graph of its own
+        layer: int | None,  # regularised layer; each has its own graph
     ):
-        "One step: as it is, or replayed."
+        "Take one step, directly or by replay."
         if layer not in self.captured and self.calls[layer] < self.warm:
             self.calls[layer] += 1
             return self.step(x, y, layer)
@@ -256,9 +256,9 @@ class Replayed:
 # %% ../../nbs/training/engine.ipynb #e6c46a67
 @contextmanager
 def own_stream(
-    device: torch.device,  # on a CPU nothing happens
+    device: torch.device,  # on a CPU this has no effect
 ) -> Iterator[None]:
-    "On a GPU, a stream that is not the default one: steps are captured where they warmed up."
+    "Use a new stream on a GPU, since steps must be captured on the stream where they warmed up."
     if device.type != "cuda":
         yield
         return
@@ -271,16 +271,16 @@ def own_stream(
 
 # %% ../../nbs/training/engine.ipynb #c0de1002
 class NotLoaded(UserError):
-    "Code that torch compiled can't be loaded."
+    "Code compiled by torch can't be loaded."
 
 # %% ../../nbs/training/engine.ipynb #c0de1012
 @contextmanager
 def loading_compiled() -> Iterator[None]:
-    "A `NotLoaded` if torch.compile can't make or load compiled code within a `with` block."
+    "Raise `NotLoaded` if torch.compile can't make or load code within a `with` block."
     try:
         yield
     except Exception as error:
-        from torch._dynamo.exc import BackendCompilerFailed  # slow to import, so only here
+        from torch._dynamo.exc import BackendCompilerFailed  # slow import
 
         if not isinstance(error, BackendCompilerFailed):
             raise

@@ -55,34 +55,33 @@ from .step import start_from, start_model, task_of, total_steps
 # %% ../../nbs/training/loop.ipynb #f2dea3cc
 @dataclass
 class Progress:
-    "Where a run is, and what it has recorded so far."
+    "The position of a run, and what it has recorded so far."
 
-    identity: str = ""  # of the run: its configuration, its images, and how it is computed
+    identity: str = ""  # of the run: configuration, images and compilation
     epoch: int = 0  # finished epochs
-    step: int = 0  # finished steps of the epoch that goes on
+    step: int = 0  # finished steps of the current epoch
     sums: dict[str, float] = field(default_factory=dict)  # over the images of this epoch
     history: list[dict] = field(default_factory=list)  # a row for each finished epoch
     probe: list[dict] = field(default_factory=list)  # columns of each recorded epoch
-    levels: list[dict] = field(default_factory=list)  # those that the training loss has reached
-    least: float | None = None  # the least training loss that was seen on the way
-    rules: dict[str, str] = field(default_factory=dict)  # digests as the run began, see `runs.Rule`
+    levels: list[dict] = field(default_factory=list)  # levels that the training loss has reached
+    least: float | None = None  # lowest training loss so far
+    rules: dict[str, str] = field(default_factory=dict)  # digests at the start, see `runs.Rule`
     seconds: float = 0.0  # of work, without interruptions
-    resumed: int = 0  # times that the run went on from a checkpoint
+    resumed: int = 0  # number of restarts from a checkpoint
 
 # %% ../../nbs/training/loop.ipynb #3bdaa7bc
 def is_finished(
     config: RunConfig,  # its `epochs`, `stop_loss` and `levels`
-    progress: Progress,  # where the run is
+    progress: Progress,  # position of the run
 ) -> bool:
-    "Whether no epoch is left, or the training loss is as low as it was to be."
+    "Whether the run has reached its last epoch, its `stop_loss` or its last level."
     c, p = config, progress
     fitted = c.stop_loss and p.history and p.history[-1]["fit_loss"] <= c.stop_loss
-    reached = p.step == 0 and 0 < len(c.levels) == len(p.levels)  # the epoch is trained to its end
+    reached = p.step == 0 and 0 < len(c.levels) == len(p.levels)  # an epoch is always completed
     return p.epoch >= c.epochs or bool(fitted) or reached
 
 # %% ../../nbs/training/loop.ipynb #adccfea1
 def _state_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    "The tensors of model and optimiser by name, on the CPU."
     tensors = {f"model.{k}": v for k, v in model.state_dict().items()}
     for i, entry in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{i}.{k}": v for k, v in entry.items()}
@@ -94,32 +93,32 @@ def _digest(tensors: dict[str, Tensor]) -> str:
 
 
 def _seal(tensors: dict[str, Tensor], state: str) -> str:
-    "The digest of all that a checkpoint says: names and entries of tensors, and the progress."
+    "A digest of a checkpoint: names and entries of tensors, and the progress."
     told = repr([sorted(tensors), _digest(tensors), state])
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def save_checkpoint(
-    path: Path,  # of the file, replaced whole
+    path: Path,  # checkpoint file, replaced atomically
     model: nn.Module,  # on any device
     optimizer: torch.optim.Optimizer,  # of the model
-    progress: Progress,  # where the run is
+    progress: Progress,  # position of the run
 ):
-    "Write model, optimiser and progress into one file."
+    "Write model, optimiser and progress to one file."
     tensors = _state_tensors(model, optimizer)
     state = json.dumps(asdict(progress))
     write_atomic(path, save(tensors, metadata=dict(state=state, seal=_seal(tensors, state))))
 
 # %% ../../nbs/training/loop.ipynb #5656e1a7
-_ANEW = "delete it and the run starts anew"
+_ANEW = "delete it to restart the run"
 
 
 def _progress_of(tensors: dict[str, Tensor], told: dict[str, str]) -> Progress:
-    "The progress in a checkpoint; a `ValueError` unless the file says what was written."
-    is_older = sorted(told) == ["digest", "state"]  # whose digest is that of its tensors alone
+    "The progress in a checkpoint; a `ValueError` if the file has changed."
+    is_older = sorted(told) == ["digest", "state"]  # its digest covers only the tensors
     seal = dict(digest=_digest(tensors)) if is_older else dict(seal=_seal(tensors, told["state"]))
     if told != seal | dict(state=told["state"]):
-        raise ValueError("its tensors or its progress are not those that were written")
+        raise ValueError("its tensors or its progress have changed since they were written")
     progress = pydantic.TypeAdapter(Progress).validate_json(told["state"], strict=True)
     if len(progress.history) != progress.epoch:
         raise ValueError(f"{len(progress.history)} rows for {progress.epoch} epochs")
@@ -127,7 +126,6 @@ def _progress_of(tensors: dict[str, Tensor], told: dict[str, str]) -> Progress:
 
 
 def _read_checkpoint(path: Path, device: torch.device) -> tuple[dict[str, Tensor], Progress]:
-    "Tensors and progress of a file; a `UserError` if it can't be read or is damaged."
     try:
         tensors, told = read_safetensors(path, device)
     except UserError as e:
@@ -147,18 +145,18 @@ def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]
 
 
 def load_checkpoint(
-    path: Path,  # of the file
-    identity: str,  # what its `Progress` must say
+    path: Path,  # checkpoint file
+    identity: str,  # expected identity
     model: nn.Module,  # changed in place
     optimizer: torch.optim.Optimizer,  # changed in place
     device: torch.device,  # of the model
 ) -> Progress:
-    "Put a checkpoint into model and optimiser; a `UserError` if it is damaged or another run's."
+    "Load a checkpoint into model and optimiser; a `UserError` if it is damaged or another run's."
     tensors, progress = _read_checkpoint(path, device)
     if progress.identity != identity:
         raise OtherRun(
-            f"checkpoint {path} is of another run, of other images, or of a compiled run that "
-            f"this one is not (or the reverse); {_ANEW}"
+            f"checkpoint {path} is of another run, other images, or a run that differs in "
+            f"compilation; {_ANEW}"
         )
     own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     load_weights(model, own)
@@ -168,15 +166,15 @@ def load_checkpoint(
 
 # %% ../../nbs/training/loop.ipynb #69a6d5f6
 class Paused(UserError):
-    "A run was put aside because its time was up; its checkpoint is written."
+    "A run has paused at its deadline; its checkpoint is saved."
 
 # %% ../../nbs/training/loop.ipynb #3f130bc2
 class Saver:
-    "When a run is saved, and how long it took."
+    "Saves a run at intervals and measures its time."
 
     def __init__(
         self,
-        path: Path,  # of the checkpoint
+        path: Path,  # checkpoint file
         place: Place,  # its `checkpoint_seconds` and `deadline`
     ):
         self.path, self.place = path, place
@@ -184,24 +182,24 @@ class Saver:
 
     def tick(
         self,
-        progress: Progress,  # its `seconds` go up
+        progress: Progress,  # its `seconds` increase
     ):
-        "Count the time since the last call."
+        "Add the time since the last call."
         now = time.monotonic()
         progress.seconds, self.clock = progress.seconds + now - self.clock, now
 
     @property
     def is_due(self) -> bool:
-        "Whether there is something to save, or the time is up."
+        "Whether the interval or the deadline has passed."
         waited = time.monotonic() - self.saved >= self.place.checkpoint_seconds
         return waited or self.place.is_late
 
     def save(
         self,
         step: Step,  # its model and optimiser
-        progress: Progress,  # where the run is
+        progress: Progress,  # position of the run
     ):
-        "Save now; `Paused` if the time is up before the run has ended."
+        "Save now; raise `Paused` if the deadline has passed before the end of the run."
         self.tick(progress)
         self.saved = self.clock
         save_checkpoint(self.path, step.model, step.optimizer, progress)
@@ -209,19 +207,19 @@ class Saver:
         if self.place.is_late and not is_finished(c, progress):
             raise Paused(
                 f"run {c.id}: its time is up at epoch {progress.epoch} of {c.epochs}; "
-                "the same command goes on from here"
+                "run the same command again to resume"
             )
 
 # %% ../../nbs/training/loop.ipynb #17cc1ad7
 @torch.no_grad()
 def explain_not_finite(
     step: Step,  # its model and configuration
-    progress: Progress,  # where the run is
-    steps_per_epoch: int,  # to say which of how many it was
-    x: Tensor,  # standardised images that gave the number
-    what: str,  # what is not finite
+    progress: Progress,  # position of the run
+    steps_per_epoch: int,  # for the message
+    x: Tensor,  # standardised images of the failure
+    what: str,  # the value that is not finite
 ) -> str:
-    "What to say of numbers that are not finite: when, and in which layer it began."
+    "The message for values that are not finite: when, and in which layer they began."
     weights = step.model.named_parameters()
     bad = next((name for name, p in weights if not p.isfinite().all()), None)
     with step.engine.eager():
@@ -230,10 +228,10 @@ def explain_not_finite(
     if first is None and not logits.isfinite().all():
         first = "the head"
     elif first is None and step.config.srr_layer is not None and step.model.training:
-        first = "the SRR term"  # which a test does not have
-    found = f"first in {first}" if first else "not found again in this batch"
+        first = "the SRR term"  # absent in evaluation
+    found = f"first in {first}" if first else "not reproduced with this batch"
     cause = f"the weights {bad} are not finite" if bad else found
-    # Within an epoch, its row is still missing; at its end, the row is there and the step is 0.
+    # Within an epoch, its row is missing; at its end, the row exists and the step is 0.
     epoch = len(progress.history) + (progress.step > 0)
     return (
         f"run {step.config.id}: {what} at epoch {epoch}, step {progress.step} of {steps_per_epoch} "
@@ -243,7 +241,7 @@ def explain_not_finite(
 # %% ../../nbs/training/loop.ipynb #e6173af7
 @torch.no_grad()
 def _first_bad(step: Step, candidates: Iterable[Tensor]) -> Tensor:
-    "The first batch, standardised, for which the model's outputs are not finite; else the last."
+    "The first standardised batch with outputs that are not finite, or else the last batch."
     for x in map(normalise, candidates):
         with step.engine.eager():
             if not step.model(x).isfinite().all():
@@ -252,13 +250,13 @@ def _first_bad(step: Step, candidates: Iterable[Tensor]) -> Tensor:
 
 
 class Monitor:
-    "Reads the sums on the device when it is told to, reports them, stops a run that fails."
+    "Reads the sums on the device, reports them and stops a failing run."
 
     def __init__(
         self,
-        step: Step,  # whose sums are looked at
-        batches: Batches,  # to make a batch again
-        progress: Progress,  # its `sums` are kept up to date
+        step: Step,  # with the sums
+        batches: Batches,  # to recreate a batch
+        progress: Progress,  # we update its `sums`
         report: Callable,  # report(steps, values), see `train`
     ):
         self.step, self.batches, self.progress, self.report = step, batches, progress, report
@@ -267,19 +265,18 @@ class Monitor:
         self.last_sums, self.last_step = dict(progress.sums), progress.step
 
     def _count(self) -> int:
-        "How many images were trained on since the last look."
         size = self.step.config.batch_size
         return min(self.progress.step * size, len(self.batches.x)) - self.last_step * size
 
     @property
     def is_due(self) -> bool:
-        "Whether it is time to look: after some steps, and at the end of an epoch."
+        "Whether to look now: after some steps, and at the end of an epoch."
         step = self.progress.step
         waited = step - self.last_step >= self.step.engine.look
         return waited or step == self.batches.steps_per_epoch
 
     def look(self):
-        "Wait for the device, read its sums, report what is new."
+        "Wait for the device, read its sums and report the new values."
         p, step = self.progress, self.step
         p.sums = step.sums.read()
         if step.failed.item():
@@ -292,21 +289,21 @@ class Monitor:
     def fail(
         self,
         candidates: Iterable[Tensor],  # batches of uint8 images of the model's size, one or more
-        what: str,  # what is not finite
+        what: str,  # the value that is not finite
     ):
-        "Raise a `UserError` that says where numbers began to be not finite."
+        "Raise a `UserError` with the origin of the values that are not finite."
         p, steps = self.progress, self.batches.steps_per_epoch
         x = _first_bad(self.step, candidates)
         raise UserError(explain_not_finite(self.step, p, steps, x, what)) from None
 
     def _since_last_look(self) -> Iterator[Tensor]:
-        "The batches since the last look; the weights are still those of the loss that failed."
+        "The batches since the last look; the weights have not changed since the failed loss."
         for first in range(self.last_step, self.progress.step, self.batches.chunk):
             chunk, _ = self.batches.augmented(self.progress.epoch, first)
             yield from chunk.split(self.step.config.batch_size)
 
     def start_epoch(self):
-        "Set the sums to zero."
+        "Reset the sums."
         self.step.sums.zero()
         self.progress.sums, self.last_sums, self.last_step = {}, {}, 0
 
@@ -324,14 +321,14 @@ def _deviation(u: Tensor | None) -> float:
 def probe(
     config: RunConfig,  # its `probe_size`, `probe_eps` and image size
     model: nn.Module,  # on the device of the images
-    x: Tensor,  # training images, uint8 (m, C, H, W); the first `probe_size` are used
+    x: Tensor,  # training images, uint8 (m, C, H, W); we use the first `probe_size`
     epoch: int,  # finished epochs, a column of the result
 ) -> pd.DataFrame:  # as `layerwise_srr`, with the columns `epoch` and `u_deviation`
-    "Layer-wise SRR of a run at one epoch, and how far each layer's U is from orthonormal."
+    "Layer-wise SRR of a run at one epoch, and the deviation of each U from orthonormality."
     shown = x[: config.probe_size].split(100)
     batches = (normalise(resize(b, config.image_size)) for b in shown)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SrrWarning)  # records keep NaN where SRR is not defined
+        warnings.simplefilter("ignore", SrrWarning)  # records store NaN where SRR is undefined
         frame = layerwise_srr(model, batches, config.probe_eps, rank=False)
     frame = frame[["eps", "layer", *TERMS, *(f"{term}_std" for term in TERMS), "samples"]]
     layers: Any = model.layers
@@ -340,24 +337,23 @@ def probe(
 
 # %% ../../nbs/training/loop.ipynb #3e787ae3
 def _at_size(c: RunConfig, x: Tensor) -> Iterator[Tensor]:
-    "Images in batches, at the size that the model reads."
     return (resize(batch, c.image_size) for batch in x.split(250))
 
 
 class Recorder:
-    "What a run records between its epochs."
+    "Records scores and probes between the epochs of a run."
 
     def __init__(
         self,
         step: Step,  # its model, engine and task
         images: ImageData,  # on the engine's device
-        progress: Progress,  # its `history` and `probe` grow
-        monitor: Monitor,  # what fails where a number is not finite
+        progress: Progress,  # we append to its `history` and `probe`
+        monitor: Monitor,  # fails the run if a value is not finite
     ):
         self.step, self.images, self.progress, self.monitor = step, images, progress, monitor
         self.config = step.config
-        self.held_out = "val" if self.config.val_size else "test"  # scored between epochs
-        self.last: dict[str, float | str] | None = None  # the last score on these images
+        self.held_out = "val" if self.config.val_size else "test"  # split scored between epochs
+        self.last: dict[str, float | str] | None = None  # the last score on this split
 
     def score(
         self,
@@ -371,14 +367,14 @@ class Recorder:
         x: Tensor,  # uint8 images
         y: Tensor,  # their labels
     ) -> dict[str, float | str]:  # numbers and text by name
-        "The task's score, with the weights that the model has now."
+        "The task's score with the current weights."
         with self.step.engine.evaluating():
             return self.step.task.score(self.step.config, self.step.model, x, y)
 
     def scores(
         self,
-        **known: dict[str, float | str] | None,  # part -> a score of it that is known already
-    ) -> dict[str, float | str]:  # such as train_loss; of the test images, text too
+        **known: dict[str, float | str] | None,  # part -> an already known score
+    ) -> dict[str, float | str]:  # such as train_loss; text only for the test images
         "The scores on all parts by name."
         parts = ("train", "val", "test") if self.config.val_size else ("train", "test")
         found = {part: known.get(part) or self.score(part) for part in parts}
@@ -386,9 +382,9 @@ class Recorder:
         return {f"{part}_{name}": value for part, s in kept.items() for name, value in s.items()}
 
     def end_epoch(self):
-        "Note the means of the epoch, the score where it is due, and the probe."
+        "Record the means of the epoch, and scores and probe if due."
         c, p, row = self.config, self.progress, self._row()
-        p.history.append(row)  # now, since `is_finished` reads the last row
+        p.history.append(row)  # before the next use of `is_finished`, which reads the last row
         p.epoch, p.step = p.epoch + 1, 0
         self.monitor.start_epoch()
         if p.epoch % c.test_every == 0 or is_finished(c, p):
@@ -396,7 +392,6 @@ class Recorder:
         self.probe_if_due()
 
     def _row(self) -> dict:
-        "The row of the epoch that ends, without what the test images tell."
         c, p = self.config, self.progress
         means = self.step.task.means(c, p.sums, len(self.images.x_train))
         row = dict(epoch=p.epoch + 1) | means
@@ -411,7 +406,7 @@ class Recorder:
             self.monitor.fail(images, f"the {part} loss is {loss}")
 
     def probe_if_due(self):
-        "Note layer-wise SRR and what the task asks, if this epoch is one for it or the last one."
+        "Record layer-wise SRR and the task's probe at probe epochs and at the end."
         c, p, due = self.config, self.progress, self.config.probe_epochs
         if p.epoch not in due and not (due and is_finished(c, p)):
             return
@@ -425,18 +420,18 @@ class Recorder:
             self.monitor.fail(_at_size(c, x[: c.probe_size]), str(e))
 
 # %% ../../nbs/training/loop.ipynb #1e7e1002
-LEVEL_IMAGES = 1_000  # training images, at most, whose loss is compared with the levels
-LOOKS = 4  # an epoch
+LEVEL_IMAGES = 1_000  # maximal number of training images for the comparison with levels
+LOOKS = 4  # per epoch
 
 
 class Levels:
-    "Keeps the weights of a run each time when its training loss first falls to a level."
+    "Saves the weights of a run when its training loss first falls to each level."
 
     def __init__(
         self,
-        recorder: Recorder,  # what scores the model
+        recorder: Recorder,  # scores the model
         steps_per_epoch: int,  # of the run
-        work: Path,  # the folder of the run's checkpoint
+        work: Path,  # checkpoint folder of the run
     ):
         self.recorder, self.steps_per_epoch, self.work = recorder, steps_per_epoch, work
         quarters = {math.ceil(i * steps_per_epoch / LOOKS) for i in range(1, LOOKS + 1)}
@@ -444,19 +439,19 @@ class Levels:
 
     def path(
         self,
-        level: float,  # one that was reached
-    ) -> Path:  # of the weights, until the run is recorded
-        "The file in which the weights of a level wait for the end of the run."
+        level: float,  # a reached level
+    ) -> Path:  # temporary, until the run is recorded
+        "The file for the weights of a level until the end of the run."
         return self.work / f"level-{level}.safetensors"
 
     def look_if_due(self):
-        "Compare the training loss with the levels that are left, four times an epoch."
+        "Compare the training loss with the remaining levels, four times per epoch."
         images, p = self.recorder.images, self.recorder.progress
         if p.step not in self.due:
             return
         shown = images.x_train[:LEVEL_IMAGES], images.y_train[:LEVEL_IMAGES]
         loss = float(self.recorder.score_on(*shown)["loss"])
-        if math.isfinite(loss):  # else the monitor fails the run
+        if math.isfinite(loss):  # otherwise the monitor fails the run
             p.least = loss if p.least is None else min(loss, p.least)
             self._keep(loss)
 
@@ -468,8 +463,8 @@ class Levels:
                 write_atomic(self.path(level), pack_weights(step.model, record=step.config.id))
                 p.levels.append(dict(level=level, loss=loss, steps=steps))
 
-    def scored(self) -> list[dict[str, Any]]:  # one row for each level, reached or not
-        "The scores at each level; the model has the weights of the end again afterwards."
+    def scored(self) -> list[dict[str, Any]]:  # one row per level, reached or not
+        "The scores at each level; afterwards the model has its final weights again."
         model, p = self.recorder.step.model, self.recorder.progress
         last = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         rows = [reached | self._scores(reached) for reached in p.levels]
@@ -489,21 +484,20 @@ def layer_of_step(
     config: RunConfig,  # its `srr_layer`, depth and seed
     global_step: int,  # from 0
 ) -> int | None:  # 1 to L
-    "The layer that a step regularises."
+    "The regularised layer of a step."
     if config.srr_layer is None:
         return None
     return pick_layer(config.srr_layer, config.depth, generator(config.seed, "layer", global_step))
 
 # %% ../../nbs/training/loop.ipynb #48079b78
 def _on(images: ImageData, device: torch.device) -> ImageData:
-    "The images on a device."
     parts = vars(images).items()
     moved: dict[str, Any] = {name: t.to(device) for name, t in parts if isinstance(t, Tensor)}
     return replace(images, **moved)
 
 
 def _resume(path: Path, step: Step, digest: str) -> Progress:
-    "The progress in a checkpoint, put into model and optimiser; a new one if there is none."
+    "Load the progress from a checkpoint into model and optimiser, or make a new one."
     device = step.engine.device
     identity = f"{step.config.id} {digest}"
     if step.engine.compiled and device.type == "cpu":
@@ -514,7 +508,6 @@ def _resume(path: Path, step: Step, digest: str) -> Progress:
 
 
 def _take_step(step: Step, number: int, images: int, x: Tensor, y: Tensor):
-    "A step of a run over so many images, of which `number` have been taken."
     c = step.config
     if c.dropout:
         torch.manual_seed(mix(c.seed, "dropout", number))
@@ -522,22 +515,22 @@ def _take_step(step: Step, number: int, images: int, x: Tensor, y: Tensor):
 
 
 class Trainer:
-    "One run on one device, from wherever its checkpoint is to its end."
+    "Trains one run on one device, from its checkpoint to its end."
 
     def __init__(
         self,
-        config: RunConfig,  # what is trained
+        config: RunConfig,  # the run
         images: ImageData,  # on any device
-        engine: Engine,  # how it is computed
-        work: Path,  # folder of the checkpoint
-        place: Place = Place(),  # when it is saved, and until when it may run
+        engine: Engine,  # how to compute
+        work: Path,  # checkpoint folder
+        place: Place = Place(),  # checkpoint interval and deadline
         report: Callable = lambda steps, values: None,  # see `train`
     ):
         task = task_of(config)
         self.images = images = _on(images, engine.device)
         self.config, self.report = config, report
         start = find_start(config, place.init)
-        self.origin = start and start.origin  # of the weights at the beginning; None: drawn
+        self.origin = start and start.origin  # of the initial weights; None: random
         model = start_model(config, images.channels, images.classes, start)
         self.step = Step(config, model.to(engine.device), engine, task)
         self.saver = Saver(work / "checkpoint.safetensors", place)
@@ -548,7 +541,7 @@ class Trainer:
         self.levels = Levels(self.recorder, self.batches.steps_per_epoch, work)
 
     def run(self) -> Progress:
-        "Train to the end; `Paused` at the deadline, a `UserError` where a number is not finite."
+        "Train to the end; `Paused` at the deadline, a `UserError` for values that are not finite."
         p = self.progress
         with own_stream(self.step.engine.device):
             if p.step or p.epoch:
@@ -581,14 +574,14 @@ class Trainer:
     def _save(self):
         if self.saver.is_due:
             if self.progress.step > self.monitor.last_step:
-                self.monitor.look()  # what is not finite is not saved
+                self.monitor.look()  # fails before we save values that are not finite
             self.saver.save(self.step, self.progress)
 
 # %% ../../nbs/training/loop.ipynb #421df013
 def _final(trainer: Trainer) -> dict:
-    "The end of a run: scores, counts, and the text that a score on the test images has."
+    "The final metrics of a run, with the text of its test score."
     c, p, recorder = trainer.config, trainer.progress, trainer.recorder
-    # Not scored yet: an untrained model, and a run that was killed after its last epoch.
+    # An untrained model, or a run killed after its last epoch, is not scored yet.
     scores = recorder.scores(**{recorder.held_out: recorder.last})
     fitted = c.stop_loss is not None and float(scores["train_loss"]) <= c.stop_loss
     return scores | dict(
@@ -600,7 +593,6 @@ def _final(trainer: Trainer) -> dict:
 
 
 def _provenance(trainer: Trainer) -> dict:
-    "What made a record, and of which images."
     engine, p, images = trainer.step.engine, trainer.progress, trainer.images
     return dict(
         package=__version__,
@@ -629,7 +621,7 @@ def _number(value: float) -> float | None:
 
 
 def _probe_columns(probes: list[dict]) -> dict[str, list[float | None]]:
-    "The probes of all recorded epochs below one another, by column; None: not defined."
+    "Concatenate the probes of all epochs, by column; None: undefined."
     if not probes:
         return dict(epoch=[], layer=[])
     frame = pd.concat([pd.DataFrame(p) for p in probes])
@@ -637,9 +629,9 @@ def _probe_columns(probes: list[dict]) -> dict[str, list[float | None]]:
 
 # %% ../../nbs/training/loop.ipynb #1e317553
 def make_record(
-    trainer: Trainer,  # of a run that has ended
+    trainer: Trainer,  # of a finished run
 ) -> Record:
-    "The record of a run that has ended."
+    "Make the record of a finished run."
     c = trainer.config
     return Record(
         id=c.id,
@@ -652,32 +644,31 @@ def make_record(
     )
 
 # %% ../../nbs/training/loop.ipynb #2831313a
-_compared: set[tuple[str, str, str, int]] = set()  # stores and images that were compared already
+_compared: set[tuple[str, str, str, int]] = set()  # stores and images already compared
 
 
 def check_same_images(
-    store: Store,  # with whose records they are compared
-    images: ImageData,  # of the run to come; their name and digest count
-    config: RunConfig,  # of the run to come; records of other image sizes do not count
+    store: Store,  # records to compare with
+    images: ImageData,  # of the new run; we compare name and digest
+    config: RunConfig,  # of the new run; we skip records of other image sizes
 ):
-    "Refuse images that are not those which the records of their label were trained on."
+    "Raise a `UserError` if records with the same label were trained on other images."
     what = (str(store.root), images.name, images.digest, config.image_size)
-    if what in _compared:  # a long sweep would list the store again for each of its runs
+    if what in _compared:  # a long sweep would list the store again for each run
         return
-    # Pictures of several sizes are resized as they are read, so each size has a digest of its own.
+    # Images of several sizes are resized when read, so the digest depends on the size.
     for row in store.rows():
         alike = row["dataset"] == images.name and row["image_size"] == config.image_size
         if alike and row["data_digest"] != images.digest:
             raise UserError(
-                f"record {row['id']} was trained on other images that are called "
-                f"{images.name!r} too; give the folder another name"
+                f"record {row['id']} was trained on other images with the label "
+                f"{images.name!r}; rename the folder"
             )
     _compared.add(what)
 
 # %% ../../nbs/training/loop.ipynb #484024bb
 @contextmanager
 def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
-    "A progress bar over steps, with running means of loss and accuracy."
     title = f"{config.variant} {config.id}"
     with progress_bar(total=total, desc=title, unit="step", disable=not show) as bar:
         mean: dict[str, float] = {}
@@ -692,20 +683,19 @@ def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
 
 
 def graphs_note(
-    config: RunConfig,  # plain and regularised steps are captured apart
-) -> Path:  # there or not
-    "The note that steps could not be captured on this machine."
+    config: RunConfig,  # plain and regularised steps have separate notes
+) -> Path:  # may not exist
+    "The file that marks failed captures on this machine."
     kind = "plain" if config.srr_layer is None else "regularised"
     return home() / "data" / "work" / f"not-captured-{kind}.txt"
 
 
 def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
-    "The engine of a place, as a run of this length on this machine wants it."
+    "The engine of a place, for a run of this length on this machine."
     engine, note = pick_engine(place.device, place.precision), graphs_note(config)
     if engine.graphs and note.is_file():
         logger.warning(
-            "steps are not captured as CUDA graphs, since that failed before; "
-            "to try again, delete %s",
+            "not capturing steps as CUDA graphs, since this failed before; delete %s to try again",
             note,
         )
         return replace(engine, graphs=False)
@@ -713,8 +703,8 @@ def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
         return engine
     if place.compiled and not can_compile():
         raise UserError(
-            "compilation is asked for and torch.compile does not work here; "
-            "it needs a C++ compiler and Python's headers (Debian: g++, python3-dev)"
+            "you requested compilation, but torch.compile does not work here; "
+            "install a C++ compiler and Python's headers (Debian: g++, python3-dev)"
         )
     pays = is_long(config, count) and can_compile()
     return replace(engine, compiled=pays if place.compiled is None else place.compiled)
@@ -722,9 +712,9 @@ def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
 # %% ../../nbs/training/loop.ipynb #484024c0
 def tidy(
     store: Store,  # of the run
-    id: str,  # of a run whose record is there
+    id: str,  # of a recorded run
 ):
-    "Remove the checkpoint of a run that is over, if a killed process left it."
+    "Remove a checkpoint that a killed process left after the end of a run."
     work = store.work(id)
     left = work / "checkpoint.safetensors"
     if not left.exists():
@@ -733,11 +723,11 @@ def tidy(
         with store.lock(id):
             left.unlink(missing_ok=True)
     except (UserError, OSError):
-        pass  # the run is trained again at this moment, or the home can't be written
+        pass  # the run is being retrained, or the folder is read-only
 
 # %% ../../nbs/training/loop.ipynb #3f7bd887
 def _check_subspaces(config: RunConfig, images: ImageData):
-    "Before a model is built and a bar is shown: what is to be regularised has subspaces."
+    "Fail early if a run without subspaces is to be regularised."
     if config.srr_layer is None:
         return
     with torch.random.fork_rng(devices=[]):
@@ -745,15 +735,15 @@ def _check_subspaces(config: RunConfig, images: ImageData):
     if layer.u is None:
         raise UserError(
             f"variant {config.variant!r} has no subspaces, so SRR can't be its "
-            "regulariser; choose srr_layer None, or another variant"
+            "regulariser; set srr_layer=None or choose another variant"
         )
 
 
 def _keep(trainer: Trainer, store: Store) -> Record:
-    "Write the weights and the record of a run that has ended, and drop its checkpoint."
+    "Write weights and record of a finished run, and remove its checkpoint."
     record = make_record(trainer)
-    # The record comes after the weights: a run that is killed between the two has no record yet,
-    # and goes on from its checkpoint.
+    # Weights before the record: a run killed in between has no record, and resumes from its
+    # checkpoint.
     packed = pack_weights(trainer.step.model, record=record.id)
     write_atomic(store.weights(record.id), packed)
     kept = [trainer.levels.path(level) for level in record.reached()]
@@ -766,7 +756,7 @@ def _keep(trainer: Trainer, store: Store) -> Record:
 
 
 def _run_to_end(trainer: Trainer):
-    "Train to the end; where steps can't be captured on this machine, a note says so from now on."
+    "Train to the end; note on this machine if steps can't be captured."
     try:
         trainer.run()
     except NotCaptured as e:
@@ -777,14 +767,14 @@ def _run_to_end(trainer: Trainer):
 
 
 def _train(config: RunConfig, images: ImageData, engine: Engine, place: Place, force, report):
-    "Train and keep a run whose lock is free, unless another process has just recorded it."
+    "Train and store a run, unless another process has just recorded it."
     store = place.store(config)
     devices = [engine.device] if engine.device.type == "cuda" else []
     with store.lock(config.id) as work, torch.random.fork_rng(devices=devices):
         if not force and (record := store.get(config)):
             return record
         for left in work.glob(".checkpoint*"):
-            left.unlink()  # of a process that was killed while it wrote
+            left.unlink()  # from a process killed during a write
         total, show = total_steps(config, len(images.x_train)), place.progress and report is None
         with _bar(config, total, show) as bar:
             trainer = Trainer(config, images, engine, work, place, report or bar)
@@ -800,7 +790,6 @@ def _tell(record: Record):
 
 
 def _check_start(config: RunConfig, images: ImageData, place: Place):
-    "Before any work: the weights to start from are there, and fit the model."
     start = find_start(config, place.init)
     if start:
         check_start(start, architecture_of(config, images.channels, images.classes))
@@ -814,40 +803,40 @@ def train(
     engine: Engine | None = None,
     **options,
 ) -> Record:
-    """The record of a run: the stored one, or a new one by training, resumed if it was begun.
+    """Train a run and return its record; load a stored record, or resume a started run.
 
     Parameters
     ----------
     config : RunConfig
-        What is trained.
+        The configuration of the run.
     place : Place or str, optional
-        Where, or a scale, whose records the run joins; None: the scale with the run's sizes, or
-        own.
+        Where to compute and store the run, or a scale for its record. None: the scale with the
+        run's sizes, or own.
     force : bool, default False
-        Train even if there is a record, and replace it at the end.
+        Train a recorded run again, and replace its record at the end.
     report : callable, optional
-        Called as report(steps, values): steps since its last call, and means; None: a progress bar.
+        Called as report(steps, values): steps since the last call, and means. None: a progress bar.
     engine : Engine, optional
-        Wins over the place's device, precision and `compiled`.
+        Overrides device, precision and `compiled` of the place.
     **options
         Fields of `Place`, such as `device="cpu"`, `threads=2` or `progress=False`.
 
     Returns
     -------
     Record
-        History, probes and final metrics; it is stored, and the weights beside it.
+        History, probes and final metrics; record and weights are stored.
 
     Raises
     ------
     UserError
-        For anything but a `RunConfig`, an unknown option, absent data, other images than those of
-        the records, or a loss that is not finite.
+        For an invalid argument, missing data, images that differ from those of the records, or a
+        loss that is not finite.
     Paused
-        If the deadline of the place has come; the same call goes on from there.
+        At the deadline of the place; repeat the call to resume.
 
     Notes
     -----
-    A run has the same record, bit for bit, for one number of threads and one version of torch. With
+    With the same number of threads and version of torch, records are equal bit for bit. With
     `srr_layer`, the loss is cross-entropy plus alpha times SRR of one layer (eq. 14).
 
     Examples
@@ -861,18 +850,18 @@ def train(
     check_kind(config, RunConfig, "make one with scale_config(scale)")
     place = as_place(place, **options)
     store = place.store(config)
-    pick_device(place.device)  # a mistake is told even where there is a record
+    pick_device(place.device)  # reports a mistake even if there is a record
     if not force and (record := store.get(config)):
         return _stored(record, store, place)
     if place.is_late:
         raise Paused(
-            f"run {config.id}: no time is left to begin; the same command goes on from here"
+            f"run {config.id}: no time left to start; run the same command again to resume"
         )
     images = data_for(config, place.data)
     check_same_images(store, images, config)
     _check_subspaces(config, images)
     _check_start(config, images, place)
-    git_commit()  # the code that runs is that of now, not of the end
+    git_commit()  # cached now, since the code may change during training
     with cpu_threads(place.threads):
         engine = engine or _engine_for(config, place, len(images.x_train))
         record = _train(config, images, engine, place, force, report)
@@ -884,29 +873,28 @@ def train(
 
 
 def _stored(record: Record, store: Store, place: Place) -> Record:
-    "A record that is there already; a `UserError` if it is of other images than those given."
+    "Return a stored record; a `UserError` if it is of other images."
     tidy(store, record.id)
-    if place.data is not None:  # a folder may hold any images under the record's label
+    if place.data is not None:  # a folder may hold any images under this label
         check_same_images(store, data_for(record.config, place.data), record.config)
     return record
 
 # %% ../../nbs/training/loop.ipynb #36b826d7
 def _absent(path: Path, id: str) -> str:
-    "What to say where a run's weights are not: the scales that have them, or how to get them."
     if scales := sorted(p.parent.name for p in path.parent.parent.glob(f"*/{path.name}")):
         return (
-            f"the weights of run {id} are not those of scale {path.parent.name}; "
-            f"name the scale that has them: {', '.join(scales)}"
+            f"the weights of run {id} do not belong to scale {path.parent.name}; "
+            f"choose a scale that has them: {', '.join(scales)}"
         )
     return (
-        f"the weights of run {id} are not on this machine (records travel without them): "
-        f"there is no {path}; set CRATE_NB_HOME to a folder of yours and train the run there: "
+        f"the weights of run {id} are not on this machine (records do not include weights): "
+        f"there is no {path}; set CRATE_NB_HOME to your own folder and train the run there: "
         "train(record.config, scale)"
     )
 
 
 def _weights_of(record: Record, place: Place, level: float | None) -> Path:
-    "The file of a run's weights; where no scale is named, that of the one scale that has it."
+    "The file of a run's weights; without a scale, in the only scale that has them."
     path = place.store(record.config).weights(record.id, level)
     others = list(path.parent.parent.glob(f"*/{path.name}"))
     is_elsewhere = place.scale is None and not path.is_file() and len(others) == 1
@@ -919,7 +907,7 @@ def _load_trained(path: Path, record: Record, kept: str | None) -> dict[str, Ten
     state, _ = read_safetensors(path)
     if kept is not None and kept != weights_digest(state):
         raise UserError(
-            f"the weights {path} are not those of the record; "
+            f"the weights {path} do not match the record; "
             f"delete them and train run {record.id} again with --force (force=True)"
         )
     return state
@@ -934,16 +922,16 @@ def _level_of(record: Record, level: float) -> dict[str, Any]:
 def trained_model(
     record: Record, place: Place | str | None = None, level: float | None = None
 ) -> LayeredModel:
-    """The model of a record with its trained weights.
+    """Load the trained model of a record.
 
     Parameters
     ----------
     record : Record
-        Of a run that was trained on this machine: records travel without weights.
+        Of a run trained on this machine, since records do not include weights.
     place : Place or str, optional
-        Where it was trained, or its scale; None: the scale that has its weights.
+        Where we trained the run, or its scale; None: the scale that has its weights.
     level : float, optional
-        The weights when the training loss first fell to this level; None: those of the end.
+        Load the weights when the training loss first fell to this level; None: the final weights.
 
     Returns
     -------
@@ -953,7 +941,7 @@ def trained_model(
     Raises
     ------
     UserError
-        If the weights are absent, are not those of the record, or the level was not reached.
+        If the weights are missing or do not match the record, or the level was not reached.
 
     Examples
     --------
@@ -968,7 +956,7 @@ def trained_model(
     state = _load_trained(path, record, told.get("weights_digest"))
     if "classes" not in made:
         raise UserError(
-            f"record {record.id} is older than its weights' format; "
+            f"record {record.id} is too old for this format of weights; "
             "train it again with --force (force=True)"
         )
     build = partial(build_model, record.config, made["channels"], made["classes"])

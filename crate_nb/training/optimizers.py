@@ -14,16 +14,16 @@ from torch import Tensor, nn
 
 # %% ../../nbs/training/optimizers.ipynb #0b710008
 class Lion(torch.optim.Optimizer):
-    "Steps of the sign of an average of gradients, with decoupled weight decay."
+    "Lion: sign steps of averaged gradients, with decoupled weight decay."
 
-    found_inf: Tensor | None = None  # 1: this step changes nothing; None counts as 0
+    found_inf: Tensor | None = None  # 1 skips this step; None counts as 0
 
     def __init__(
         self,
         params: Iterable[nn.Parameter],  # on one device
-        lr: float | Tensor,  # learning rate; a tensor is read at each step, on its device
+        lr: float | Tensor,  # learning rate; a tensor on the device may change between steps
         weight_decay: float = 0.0,  # decoupled: times the learning rate
-        betas: tuple[float, float] = (0.9, 0.99),  # of the step, and of the average
+        betas: tuple[float, float] = (0.9, 0.99),  # of the step and of the average
     ):
         super().__init__(params, dict(lr=lr, weight_decay=weight_decay, betas=betas))
 
@@ -31,9 +31,9 @@ class Lion(torch.optim.Optimizer):
     def step(
         self,
         closure: Callable[[], Any]
-        | None = None,  # computes loss and gradients; None: they are there
-    ) -> Any:  # what `closure` gives
-        "Move each parameter that has a gradient."
+        | None = None,  # computes loss and gradients; None: gradients exist
+    ) -> Any:  # result of `closure`
+        "Update each parameter that has a gradient."
         with torch.enable_grad():
             loss = closure() if closure else None
         for group in self.param_groups:
@@ -58,14 +58,14 @@ class Lion(torch.optim.Optimizer):
 # %% ../../nbs/training/optimizers.ipynb #0b71000c
 @dataclass(frozen=True)
 class Choice:
-    "An optimiser by name."
+    "An optimiser for the table `OPTIMIZERS`."
 
     title: str  # in captions
     make: Callable[..., torch.optim.Optimizer]  # (params, lr, decay, capturable) -> optimiser
 
 
 def _fused(kind: Callable[..., torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
-    "One of torch's optimisers, its betas and eps at their defaults, in one kernel."
+    "A fused optimiser of torch with default betas and eps."
 
     def make(params, lr, decay, capturable):
         return kind(params, lr, weight_decay=decay, fused=True, capturable=capturable)
@@ -73,7 +73,7 @@ def _fused(kind: Callable[..., torch.optim.Optimizer]) -> Callable[..., torch.op
     return make
 
 
-OPTIMIZERS: dict[str, Choice] = {  # name -> the optimiser; weight decay as its paper has it
+OPTIMIZERS: dict[str, Choice] = {  # name -> optimiser, with the weight decay of its paper
     "adam": Choice("Adam", _fused(torch.optim.Adam)),
     "adamw": Choice("AdamW", _fused(torch.optim.AdamW)),
     "lion": Choice("Lion", lambda params, lr, decay, capturable: Lion(params, lr, decay)),
@@ -81,11 +81,11 @@ OPTIMIZERS: dict[str, Choice] = {  # name -> the optimiser; weight decay as its 
 
 # %% ../../nbs/training/optimizers.ipynb #5c4ed002
 def cosine(
-    lr: float,  # the highest learning rate
+    lr: float,  # peak learning rate
     step: int,  # from 0
     steps: int,  # of the whole schedule
 ) -> float:
-    "Half a cosine, from `lr` at the first step to 0 after the last."
+    "Half a cosine from `lr` at the first step to 0 after the last."
     return lr * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 

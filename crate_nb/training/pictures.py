@@ -20,27 +20,26 @@ from .augment import resize
 
 # %% ../../nbs/training/pictures.ipynb #b1c70006
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")  # of image files
-_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # others may start programs
+_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # other formats may start programs
 _MOST_PIXELS = 2**24  # of one image
-_SMALL = 128  # pixels a side; what is smaller is not reduced
+_SMALL = 128  # images below this side (pixels) are not reduced
 
 
 def _check_picture(im):
-    "Raise a `UserError` for too many pixels, or more than 8 bits a channel."
     if im.width * im.height > _MOST_PIXELS:
         raise UserError(
-            f"it is an image of {im.width} x {im.height} pixels, allowed: {_MOST_PIXELS:,}; "
+            f"the image has {im.width} x {im.height} pixels, allowed: {_MOST_PIXELS:,}; "
             "scale it down"
         )
     if im.mode[0] in "IF":
         raise UserError(
-            f"it is an image of 16 or 32 bits a channel (mode {im.mode}); "
-            "scale it to 8 bits, 0 to 255"
+            f"the image has 16 or 32 bits per channel (mode {im.mode}); "
+            "convert it to 8 bits, 0 to 255"
         )
 
 
 def _centre(im, least: int):
-    "The square in the middle, reduced by a whole factor to `least` pixels a side or more."
+    "The central square, reduced by an integer factor to a side of at least `least` pixels."
     side = min(im.size)
     left, top = (im.width - side) // 2, (im.height - side) // 2
     rgb = im if im.mode == "RGB" else im.convert("RGB")
@@ -49,13 +48,13 @@ def _centre(im, least: int):
 
 def decode(
     data: bytes,  # an encoded image
-    size: int | None = None,  # pixels a side that a model reads; None: the whole image
+    size: int | None = None,  # side (pixels) of the model's images; None: the whole image
 ) -> Tensor:  # uint8 (3, H, W); with `size` a square, not yet resized
-    "An image upright and in RGB; a `UserError` for more than 8 bits a channel, or too many pixels."
+    "Decode an image, upright and in RGB; a `UserError` for more than 8 bits or too many pixels."
     from PIL import Image, ImageOps
 
     least = max(2 * (size or 0), _SMALL)
-    quiet = warnings.catch_warnings(action="ignore")  # what counts is said by `_check_picture`
+    quiet = warnings.catch_warnings(action="ignore")  # `_check_picture` replaces the warnings
     with quiet, Image.open(io.BytesIO(data), formats=_FORMATS) as im:
         if size:
             im.draft(None, (least, least))
@@ -66,23 +65,23 @@ def decode(
 
 # %% ../../nbs/training/pictures.ipynb #b1c7000b
 def _decode(data: bytes, size: int | None, at: str) -> Tensor:
-    "As `decode`; `at` opens the message of any error."
+    "Like `decode`; `at` begins any error message."
     try:
         return decode(data, size)
     except UserError as e:
         raise UserError(f"{at} can't be used: {e}") from None
     except Exception as e:
         raise UserError(
-            f"{at} is no image that can be read ({type(e).__name__}); give PNG or JPEG files"
+            f"{at} is not a readable image ({type(e).__name__}); use PNG or JPEG files"
         ) from e
 
 
 def read_image(
-    path: Path,  # a PNG, JPEG or other file that Pillow reads
+    path: Path,  # a PNG, JPEG or other file supported by Pillow
     channels: int = 3,  # 3: RGB; 1: grey
-    fit: int | None = None,  # pixels a side, to which the square in the middle is resized
+    fit: int | None = None,  # side (pixels) to which we resize the central square
 ) -> Tensor:  # uint8 (channels, H, W)
-    "One image file; a `UserError` if it is no image, damaged, or of more than 8 bits a channel."
+    "Read an image file; a `UserError` if it is unreadable or has more than 8 bits per channel."
     from PIL import Image
 
     colour = _decode(read_file(path, "image", limit=2**26), fit, str(path))
@@ -93,10 +92,10 @@ def read_image(
 
 # %% ../../nbs/training/pictures.ipynb #b1c7000e
 def visible_files(
-    folder: Path,  # searched with all folders below it
-    *endings: str,  # of the files that are meant, in lower case
+    folder: Path,  # searched recursively
+    *endings: str,  # wanted suffixes, in lower case
 ) -> list[Path]:  # sorted
-    "The files below a folder with certain endings; hidden ones are left out."
+    "Find the files below a folder with certain suffixes, except hidden ones."
     found, seen = [], set()
     for at, folders, names in os.walk(folder, followlinks=True):
         if os.path.realpath(at) in seen:
@@ -118,7 +117,7 @@ _IN_NAME = re.compile(rf"(?:^|[-_. ])({'|'.join(_WORDS)})(?=[-_. \d]|$)", re.I)
 
 @dataclass(frozen=True)
 class _Found:
-    "A file with what its path says."
+    "A file with the information in its path."
 
     path: Path
     set: str  # folders before the split
@@ -127,7 +126,6 @@ class _Found:
 
 
 def _look(path: Path, folder: Path) -> _Found:
-    "What the path of a file says, relative to the folder of the data set."
     dirs = path.relative_to(folder).parts[:-1]
     for i, name in enumerate(dirs):
         if name.lower() in _WORDS:
@@ -136,7 +134,7 @@ def _look(path: Path, folder: Path) -> _Found:
 
 
 def _look_at_parquet(path: Path, folder: Path) -> _Found:
-    "What the path of a file of parquet says; its name may say the split."
+    "Parse the path of a parquet file, whose name may contain the split."
     found = _look(path, folder)
     words = {_WORDS[w.lower()] for w in _IN_NAME.findall(path.stem)}
     if found.split or len(words) != 1:
@@ -145,18 +143,19 @@ def _look_at_parquet(path: Path, folder: Path) -> _Found:
 
 
 def _check_one_set(files: list[_Found], folder: Path):
-    "Raise a `UserError` if the files are those of several data sets."
     sets = {f.set: f.path for f in files}
     if len(sets) > 1:
         names = " and ".join(sorted(s or "." for s in sets)[:2])
-        raise UserError(f"{folder} holds {len(sets)} data sets, such as {names}; name one of them")
+        raise UserError(
+            f"{folder} holds {len(sets)} data sets, such as {names}; choose one of them"
+        )
 
 # %% ../../nbs/training/pictures.ipynb #b1c70012
 _PART = re.compile(r"(.*?)(\d+)(?:-of-(\d+)(?:-[0-9a-f]+)?)?$")
 
 
 def _numbered(path: Path) -> tuple[tuple[str, int, str | None] | None, int]:
-    "To which parts a file belongs, and its number; None: its name says neither."
+    "The group of parts that a file belongs to, and its number; None: no part."
     part = _PART.match(path.stem)
     if not part or not (part[3] or not part[1]):
         return None, 0
@@ -164,7 +163,7 @@ def _numbered(path: Path) -> tuple[tuple[str, int, str | None] | None, int]:
 
 
 def _check_parts(files: list[Path], folder: Path):
-    "Raise a `UserError` if a part of a split is missing, or there are parts of two uploads."
+    "Raise a `UserError` if a part of a split is missing or parts of two uploads are mixed."
     first: dict[tuple, Path] = {}
     for path in files:
         key, number = _numbered(path)
@@ -179,32 +178,32 @@ def _check_parts(files: list[Path], folder: Path):
 
 
 def _check_whole(start: str, digits: int, count: str | None, there: set[int], folder: Path):
-    "Raise a `UserError` unless the parts have all numbers from 0."
+    "Raise a `UserError` unless the parts are numbered from 0 without gaps."
     most = int(count) if count else max(there) + 1
     absent = next((i for i in range(most) if i not in there), None)
     if absent is not None:
         name = f"{start}{absent:0{digits}d}" + (f"-of-{count}" if count else "")
-        raise UserError(f"{folder} lacks {name}.parquet, one of {most:,} parts; fetch it")
+        raise UserError(f"{folder} lacks {name}.parquet, one of {most:,} parts; download it")
     if max(there) >= most:
         raise UserError(f"{folder} holds part {max(there)} of {most:,}, one too many; delete it")
 
 # %% ../../nbs/training/pictures.ipynb #b1c70014
-_TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")  # of labels, beside the pictures
-_LAYOUTS = "class folders of pictures, pictures with a metadata.csv, or train*.parquet"
+_TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")  # of labels, next to the images
+_LAYOUTS = "images in class folders, images with a metadata.csv, or train*.parquet"
 
 
 @dataclass(frozen=True)
 class Layout:
-    "The files of a folder that are read."
+    "The files of a folder that we read."
 
-    folder: Path  # that was searched
-    train: list[Path]  # parquet, or pictures
-    test: list[Path]  # likewise; may be empty
-    tables: list[Path] = field(default_factory=list)  # of labels; without: folders are classes
+    folder: Path  # the searched folder
+    train: list[Path]  # parquet files or images
+    test: list[Path]  # the same; may be empty
+    tables: list[Path] = field(default_factory=list)  # of labels; if empty, folders are classes
 
     @property
     def is_parquet(self) -> bool:
-        "Whether the files are parquet, and not pictures."
+        "Whether the files are parquet rather than images."
         return self.train[0].suffix.lower() == ".parquet"
 
 
@@ -213,18 +212,18 @@ def _say(what: str):
 
 
 def _chosen(splits: dict[str, list[Path]], folder: Path, tables: list[Path]) -> Layout:
-    "The layout of the files of each split; those of `hidden` have no labels."
+    "The layout of the files of each split; `hidden` files have no labels."
     if "train" not in splits:
-        raise UserError(f"no training images in {folder}; it may hold {_LAYOUTS}")
+        raise UserError(f"no training images in {folder}; allowed: {_LAYOUTS}")
     val = splits.get("val", [])
     test = splits.get("test") or val
     if val and test is not val:
         _say(
-            f"{folder}: {len(val):,} validation files are left out, since there is a test split; "
-            "val_size holds out training images"
+            f"{folder}: {len(val):,} validation files are ignored, since there is a test split; "
+            "use val_size to hold out training images"
         )
     if "hidden" in splits:
-        instead = "the validation images are used" if test else "there are no test images"
+        instead = "we use the validation images" if test else "there are no test images"
         _say(f"{folder}: the test images have no labels; {instead}")
     return Layout(folder, splits["train"], test, tables)
 
@@ -239,7 +238,7 @@ def _by_split(files: list[_Found]) -> dict[str, list[Path]]:
 def find_layout(
     folder: Path,  # searched with all folders below it
 ) -> Layout:
-    "What a folder holds; a `UserError` if it is no data set, or an incomplete or doubled one."
+    "The layout of a folder; a `UserError` if it is not one complete data set."
     folder = folder.absolute()
     listed = visible_files(folder, ".parquet", *_TABLES, *ENDINGS)
     tables = [f for f in listed if f.name in _TABLES]
@@ -248,12 +247,11 @@ def find_layout(
         return _parquet_layout(parquet, folder)
     pictures = [f for f in listed if f not in tables]
     if not pictures:
-        raise UserError(f"no images in {folder}; it may hold {_LAYOUTS}")
+        raise UserError(f"no images in {folder}; allowed: {_LAYOUTS}")
     return _picture_layout([_look(f, folder) for f in pictures], folder, tables)
 
 # %% ../../nbs/training/pictures.ipynb #b1c70016
 def _is_hidden(path: Path) -> bool:
-    "Whether all labels of a file of parquet are negative."
     import pyarrow.compute as pc
     from pyarrow.types import is_integer
 
@@ -277,7 +275,7 @@ def _parquet_layout(files: list[Path], folder: Path) -> Layout:
 
 # %% ../../nbs/training/pictures.ipynb #b1c70018
 def _without_splits(files: list[_Found], folder: Path) -> list[_Found]:
-    "The files of class folders, of which one may be called as a split is."
+    "The files of class folders, one of which may have the name of a split."
     found = []
     for f in files:
         dirs = f.path.relative_to(folder).parts[:-1]
@@ -285,20 +283,19 @@ def _without_splits(files: list[_Found], folder: Path) -> list[_Found]:
     classes = {c for f in found for c in f.below}
     if all(c.lower() in _WORDS for c in classes):
         raise UserError(
-            f"{folder} holds pictures without classes; put those of each class into a folder "
+            f"{folder} holds images without classes; put those of each class into a folder "
             "of its name, as in train/cat/1.jpg, or list them in a metadata.csv (file_name,label)"
         )
     return found
 
 
 def _check_classes(files: list[_Found], folder: Path):
-    "Raise a `UserError` unless each picture lies in a class folder of its split."
     for f in files:
         if f.split is None and any(g.split for g in files):
-            raise UserError(f"{f.path} is in no split, others are; move it to train or test")
+            raise UserError(f"{f.path} is outside the splits; move it to train or test")
         if len(f.below) != 1:
             where = "in no class folder" if not f.below else "in folders within class folders"
-            raise UserError(f"{f.path} lies {where}; put each picture into a folder of its class")
+            raise UserError(f"{f.path} lies {where}; put each image into a folder of its class")
 
 
 def _picture_layout(files: list[_Found], folder: Path, tables: list[Path]) -> Layout:
@@ -319,8 +316,8 @@ def _picture_layout(files: list[_Found], folder: Path, tables: list[Path]) -> La
     return _chosen(_by_split(files) | more, folder, [])
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001a
-_ROOM, _MOST_ROWS = 2**27, 10_000  # bytes that any file may unpack to; its rows
-_GROWTH = 1000  # times its size that a larger file may
+_ROOM, _MOST_ROWS = 2**27, 10_000  # bytes to which any file may unpack; its rows
+_GROWTH = 1000  # allowed ratio of unpacked to stored size for larger files
 
 
 def _check_room(unpacked: int, size: int, where: Path):
@@ -337,14 +334,16 @@ def _check_room(unpacked: int, size: int, where: Path):
 def open_parquet(
     path: Path,  # a file
 ) -> Iterator[Any]:  # pyarrow's `ParquetFile`
-    "An open file; a `UserError` if it can't be read, within the block too, or has too many rows."
+    "Open a parquet file; a `UserError` if it is unreadable or has too many rows."
     import pyarrow.parquet as pq
 
-    again = "it is truncated or damaged, fetch it again"
+    again = "it is truncated or damaged, download it again"
     with reading(f"{path} can't be read as parquet", again), pq.ParquetFile(path) as file:
         rows, allowed = file.metadata.num_rows, max(_MOST_ROWS, path.stat().st_size // 16)
         if rows > allowed:
-            raise UserError(f"{path} has {rows:,} rows, allowed for its size: {allowed:,}")
+            raise UserError(
+                f"{path} has {rows:,} rows, allowed for its size: {allowed:,}; check the file"
+            )
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
         _check_room(sum(group.total_byte_size for group in groups), path.stat().st_size, path)
         yield file
@@ -353,7 +352,7 @@ def open_parquet(
 def row_counts(
     layout: Layout,  # of a folder
 ) -> tuple[int, int]:  # training and test images
-    "How many images a folder has, without decoding them."
+    "Count the images of a folder without decoding them."
     if not layout.is_parquet:
         return len(layout.train), len(layout.test)
     counts = []
@@ -369,7 +368,7 @@ _IMAGES, _LABELS = ("img", "image"), ("label", "fine_label", "labels")  # column
 
 
 def _column(features: Any, allowed: tuple[str, ...], kind: str, where: Path) -> str:
-    "The first of the allowed names, or else the one column of a kind of `datasets`."
+    "The first of the allowed names, or else the only column of a kind of `datasets`."
     typed = [name for name, f in features.items() if type(f).__name__ == kind]
     found = [name for name in allowed if name in features] or (typed if len(typed) == 1 else [])
     if not found:
@@ -380,7 +379,7 @@ def _column(features: Any, allowed: tuple[str, ...], kind: str, where: Path) -> 
 
 
 def _stream(layout: Layout, files: list[Path]) -> Any:
-    "The rows of files as `datasets` reads them: in order, batch by batch, from local paths alone."
+    "The rows of local files as read by `datasets`: in order and in batches."
     from datasets.data_files import DataFilesDict, DataFilesList
     from datasets.packaged_modules.imagefolder.imagefolder import ImageFolder
     from datasets.packaged_modules.parquet.parquet import Parquet
@@ -390,26 +389,24 @@ def _stream(layout: Layout, files: list[Path]) -> Any:
     if not layout.is_parquet and not layout.tables:
         options = dict(drop_labels=False)
     kind = Parquet if layout.is_parquet else ImageFolder
-    # A cache in memory: with one on disk, a lock file would be written.
+    # A cache on disk would write a lock file.
     builder = kind(cache_dir="memory://", data_files=DataFilesDict(train=listed), **options)
     return builder.as_streaming_dataset("train")
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001d
 @dataclass(frozen=True)
 class _Row:
-    "An encoded picture with its label."
-
     data: bytes
     label: int | str
-    at: str  # opens a message
+    at: str  # begins a message
 
 
 def _cells(layout: Layout, files: list[Path], names: list[tuple]) -> Iterator[tuple[dict, Any]]:
-    "The image and the label of each row; `names` gets the class names, if there are any."
+    "The image and label of each row; class names are appended to `names`."
     where = files[0] if layout.is_parquet else (*layout.tables, layout.folder)[0]
     from datasets import Image as Undecoded
 
-    with reading(f"{where} can't be read", "it is truncated or damaged, fetch it again"):
+    with reading(f"{where} can't be read", "it is truncated or damaged, download it again"):
         rows = _stream(layout, files)
         image = _column(rows.features, _IMAGES, "Image", where)
         label = _column(rows.features, _LABELS, "ClassLabel", where)
@@ -423,7 +420,7 @@ def _cells(layout: Layout, files: list[Path], names: list[tuple]) -> Iterator[tu
 
 def _label(value: Any, at: str) -> int | str:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise UserError(f"{at}: its label is {value!r}, write a class number 0, 1, ... or a name")
+        raise UserError(f"{at}: its label is {value!r}; use a class number 0, 1, ... or a name")
     return value
 
 
@@ -438,7 +435,7 @@ def _parquet_rows(layout: Layout, files: list[Path], names: list[tuple]) -> Iter
             if not data:
                 raise UserError(
                     f"{at}: the column of images must hold {{'bytes': an encoded image}}, "
-                    "as the library datasets stores it"
+                    "as stored by the library datasets"
                 )
             yield _Row(data, _label(label, at), at)
 
@@ -449,33 +446,32 @@ def _picture_rows(layout: Layout, files: list[Path], names: list[tuple]) -> Iter
     for cell, label in _cells(layout, files, folders):
         path = Path(cell["path"])
         if path not in known:
-            raise UserError(f"{layout.tables[0]} lists {path}, which is not there; fetch it")
+            raise UserError(f"{layout.tables[0]} lists {path}, which does not exist; download it")
         if path in mine:
             if path not in left:
-                raise UserError(f"{layout.tables[0]} lists {path} twice; list each picture once")
+                raise UserError(f"{layout.tables[0]} lists {path} twice; list each image once")
             left.discard(path)
             at = str(path)
             value = folders[0][label] if folders else label
             yield _Row(read_file(path, "image", limit=2**26), _label(value, at), at)
     if left:
-        raise UserError(f"{min(left)} is in no row of {layout.tables[0].name}; add or remove it")
+        raise UserError(
+            f"{min(left)} is missing from {layout.tables[0].name}; add a row or remove the image"
+        )
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001f
 class _Kept:
-    "Pictures in one array, as they are read."
-
     def __init__(self, count: int, size: int | None, layout: Layout):
         self.count, self.size, self.layout = count, size, layout
         self.x, self.n = torch.empty(0), 0
         self.bytes = sum(f.stat().st_size for f in (*layout.train, *layout.test))
 
     def _room_for(self, picture: Tensor) -> Tensor:
-        "An array for all pictures."
         _check_room(self.count * picture.numel(), self.bytes, self.layout.folder)
         return torch.empty(self.count, *picture.shape, dtype=torch.uint8)
 
     def add(self, picture: Tensor):
-        "Keep one more."
+        "Add an image."
         if self.size and (
             picture.shape[-1] > _SMALL or self.n and picture.shape != self.x[0].shape
         ):
@@ -488,12 +484,12 @@ class _Kept:
         self.n += 1
 
     def _change(self, picture: Tensor):
-        "Pictures of one size end; those that are kept are resized."
+        "Handle the first image of a different size: resize the images so far."
         (_, h, w), (_, high, wide) = self.x[0].shape, picture.shape
         if not self.size:
             raise UserError(
                 f"{self.layout.folder} holds images of several sizes, such as {h} x {w} and "
-                f"{high} x {wide} (height x width); choose the size they are resized to: "
+                f"{high} x {wide} (height x width); choose a size to resize them to: "
                 "load_data(..., size=...), crate-nb data --size, or image_size in a run"
             )
         kept, self.x = self.x, self._room_for(picture)
@@ -502,7 +498,6 @@ class _Kept:
 
 # %% ../../nbs/training/pictures.ipynb #b1c70021
 def _check_labels(train: list[int], test: list[int], folder: Path):
-    "Raise a `UserError` if a label is negative, or a test label does not occur in training."
     classes = set(train)
     if max(train) >= 2 * len(classes):
         raise UserError(
@@ -512,16 +507,17 @@ def _check_labels(train: list[int], test: list[int], folder: Path):
     if min(train) < 0 or not set(test) <= classes:
         raise UserError(
             f"{folder}: labels must be 0, 1, ... and every test label must occur in training; "
-            "are the files of one data set?"
+            "check that the files are of one data set"
         )
 
 
 def _number(
     train: list, test: list, told: list[tuple], folder: Path
 ) -> tuple[list[int], list[int], tuple[str, ...]]:
-    "The labels as numbers, and the names of the classes, if there are any."
     if len({type(y) for y in (*train, *test)}) > 1 or len(set(told)) > 1:
-        raise UserError(f"{folder}: the labels of its files do not fit; are they of one data set?")
+        raise UserError(
+            f"{folder}: the labels of its files do not fit; check that they are of one data set"
+        )
     names = told[0] if told else ()
     if isinstance(train[0], str):
         names = tuple(sorted(set(train)))
@@ -534,27 +530,26 @@ def _number(
 def read_folder(
     folder: Path | Layout, size: int | None = None
 ) -> tuple[tuple[Tensor, ...], tuple[str, ...]]:
-    """All images and labels of a folder, and the names of its classes.
+    """Read the images, labels and class names of a folder.
 
     Parameters
     ----------
     folder : pathlib.Path or Layout
-        Class folders of pictures, pictures with a metadata.csv, or parquet as the hub has it.
+        Images in class folders, images with a metadata.csv, or parquet in a layout of the hub.
     size : int, optional
-        Pixels a side that a model reads: images are cut to the square in the middle and resized,
-        unless all are squares of one size up to 128 pixels. None: as they are, if of one size.
+        Side (pixels) of the model's images. We crop images to their central square and resize
+        them, unless all are squares of one size up to 128 pixels. None: keep images of one size.
 
     Returns
     -------
     tuple
-        ((x_train, y_train, x_test, y_test), names): uint8 (n, 3, H, W) and int64 (n,); the names in
-        the order of the labels, none if the files have numbers alone. Without a test split, x_test
-        has no images.
+        ((x_train, y_train, x_test, y_test), names): uint8 (n, 3, H, W) and int64 (n,); names in
+        label order, empty if the files only have numbers. Without a test split, x_test is empty.
 
     Raises
     ------
     UserError
-        If the folder is no data set, or incomplete, doubled or damaged.
+        If the folder is not one complete data set, or is damaged.
 
     Examples
     --------

@@ -21,16 +21,16 @@ from ..models.layer import VARIANTS
 from .runs import Described, RunConfig, described, one_line
 
 # %% ../../nbs/training/records.ipynb #0d8674f6
-SCHEMA = 3  # of records; raised when their layout changes
+SCHEMA = 3  # version of the record layout
 
 
 class Record(Described):
-    """What a run leaves behind: one JSON file; `data/README.md` describes every column.
+    """The record of a run, stored as one JSON file; `data/README.md` describes its columns.
 
     Notes
     -----
-    A frozen instance, as `train` and `Store` give it; `record.history_frame()` and
-    `record.probe_frame()` are its tables.
+    `train` and `Store` return frozen records. `record.history_frame()` and
+    `record.probe_frame()` return tables.
 
     Examples
     --------
@@ -41,41 +41,40 @@ class Record(Described):
     """
 
     model_config = pydantic.ConfigDict(frozen=True, strict=True, extra="forbid")
-    id: str = described(..., "that of `config`, 12 hex digits")
-    schema_version: int = described(SCHEMA, "of the layout in which it was written")
-    config: RunConfig = described(..., "what was trained")
+    id: str = described(..., "id of `config`, 12 hex digits")
+    schema_version: int = described(SCHEMA, "version of the stored layout")
+    config: RunConfig = described(..., "configuration of the run")
     provenance: dict[str, Any] = described(
-        ..., "what made it: versions, commit, device, threads, seconds, digest of the images"
+        ..., "provenance: versions, commit, device, threads, seconds, digest of the images"
     )
     history: list[dict[str, Any]] = described(
         ..., "one row per epoch: losses (nats), accuracies (%)"
     )
     probe: dict[str, list[float | None]] = described(
-        ..., "layer-wise SRR by column (epoch, eps, layer, ...); None: not defined"
+        ..., "layer-wise SRR by column (epoch, eps, layer, ...); None: undefined"
     )
     final: dict[str, Any] = described(
-        ..., "the end of the run: losses (nats), accuracies (%), epochs, steps, parameters"
+        ..., "final losses (nats), accuracies (%), epochs, steps and parameters"
     )
-    measures: dict[str, Any] = described({}, "complexity measures, where they were asked for")
+    measures: dict[str, Any] = described({}, "complexity measures, if requested")
     levels: list[dict[str, Any]] = described(
-        [], "one row per level: when it was reached, the scores there"
+        [], "one row per level: step and scores when the run reached it"
     )
 
     def probe_frame(self) -> pd.DataFrame:  # the columns of `probe`
-        """Layer-wise SRR as a table.
+        """Return layer-wise SRR as a table.
 
         Returns
         -------
         pandas.DataFrame
-            One row per epoch, eps and layer; the columns of `probe`. Empty where nothing was
-            probed.
+            One row per epoch, eps and layer; the columns of `probe`. Empty without probes.
         """
         absent: dict[str, list] = {k: [] for k in ("epoch", "layer") if k not in self.probe}
         columns = self.probe | absent
         return pd.DataFrame(columns, dtype=float).astype({"epoch": int, "layer": int})
 
     def history_frame(self) -> pd.DataFrame:  # the columns of `history`
-        """The history as a table.
+        """Return the history as a table.
 
         Returns
         -------
@@ -87,30 +86,30 @@ class Record(Described):
     def _reached(self) -> dict[float, dict[str, Any]]:
         return {row["level"]: row for row in self.levels if "steps" in row}
 
-    def reached(self) -> list[float]:  # falling
-        """The levels that the training loss reached.
+    def reached(self) -> list[float]:  # decreasing
+        """Return the levels that the training loss reached.
 
         Returns
         -------
         list of float
-            Training losses (nats), falling.
+            Training losses (nats), decreasing.
         """
         return list(self._reached())
 
-    def ends(self) -> dict[float | None, dict[str, Any]]:  # level, None: the end -> measures
-        """Where the run is measured, with the measures so far.
+    def ends(self) -> dict[float | None, dict[str, Any]]:  # level -> measures; None: the end
+        """Return the measured points of the run, with their measures so far.
 
         Returns
         -------
         dict
-            Level -> measures; a run without levels has the one key None, its end.
+            Level -> measures; the key None is the end of a run without levels.
         """
         if not self.config.levels:
             return {None: self.measures}
         return {level: row.get("measures", {}) for level, row in self._reached().items()}
 
     def at(self, level: float) -> Self | None:
-        """The record as if the run had ended when its training loss first fell to a level.
+        """Return the record as if the run had ended when its loss first fell to a level.
 
         Parameters
         ----------
@@ -120,7 +119,7 @@ class Record(Described):
         Returns
         -------
         Record or None
-            None: the training loss did not reach the level.
+            None if the training loss did not reach the level.
 
         Raises
         ------
@@ -137,24 +136,24 @@ class Record(Described):
         return self.model_copy(update=there)
 
     @property
-    def seconds(self) -> float:  # wall time on the machine that trained it
-        "What it took to train and to measure."
+    def seconds(self) -> float:  # wall time on the training machine
+        "The time to train and to measure."
         return self.provenance["seconds"] + self.provenance.get("measure_seconds", 0)
 
     def science(self) -> dict[str, Any]:
-        "The record without what may differ between two equal runs: when, where and how fast."
+        "The record without provenance, which may differ between equal runs."
         return self.model_dump(mode="json", exclude={"provenance"})
 
 # %% ../../nbs/training/records.ipynb #d0050053
 def check_record(
-    record: object,  # a record, or by mistake something else, such as its id
-) -> Record:  # the record
-    "Return a record; a `UserError` says how to read one if it is something else."
+    record: object,  # a record, or by mistake another object, such as an id
+) -> Record:  # the same record
+    "Return a record; a `UserError` for any other object."
     return check_kind(record, Record, "read a record with Store(scale).get(id)")
 
 # %% ../../nbs/training/records.ipynb #5dac18fa
 class Unregistered(UserError):
-    "A record of a variant that this process does not know."
+    "The variant of a record is not registered in this process."
 
     def __init__(
         self,
@@ -164,7 +163,7 @@ class Unregistered(UserError):
         self.variant = variant
         super().__init__(
             f"record {path} is of the variant {variant!r}, which is not registered here; "
-            "add its row to crate_nb.VARIANTS before records are read"
+            "add its row to crate_nb.VARIANTS before you read records"
         )
 
 # %% ../../nbs/training/records.ipynb #5dac18fb
@@ -172,7 +171,7 @@ _READ = pydantic.ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
 
 class _Made(pydantic.BaseModel):
-    "What is read of `Record.provenance`."
+    "The required part of `Record.provenance`."
 
     model_config = _READ
     seconds: pydantic.NonNegativeFloat
@@ -184,7 +183,7 @@ class _Made(pydantic.BaseModel):
 
 
 class _End(pydantic.BaseModel):
-    "What is read of `Record.final`."
+    "The required part of `Record.final`."
 
     model_config = _READ
     __pydantic_extra__: dict[str, float | str | bool | None]
@@ -197,7 +196,7 @@ class _End(pydantic.BaseModel):
 
 
 class _Level(pydantic.BaseModel):
-    "What is read of a row of `Record.levels`."
+    "The required part of a row of `Record.levels`."
 
     model_config = _READ
     level: float
@@ -206,7 +205,7 @@ class _Level(pydantic.BaseModel):
 
 
 class _Measured(pydantic.BaseModel):
-    "What is read of `Record.measures`, where there are some."
+    "The required part of `Record.measures`, if present."
 
     model_config = _READ
     values: dict[str, float | None]
@@ -219,7 +218,6 @@ _AGAIN = "delete its folder and train it again"
 
 
 def _check_readable(raw: Any, path: Path):
-    "Before the fields are validated: the schema is known, and so is the variant."
     fields = raw if isinstance(raw, dict) else {}
     schema = fields.get("schema_version")
     if isinstance(schema, int) and schema > SCHEMA:
@@ -234,37 +232,35 @@ def _check_readable(raw: Any, path: Path):
 
 
 def _check_history(history: list[dict[str, Any]], epochs: int):
-    "A `UserError` unless each epoch has its row, of numbers alone."
     if [row.get("epoch") for row in history] != list(range(1, epochs + 1)):
-        raise UserError(f"its history has not one row for each of {epochs} epochs")
+        raise UserError(f"its history does not have one row for each of {epochs} epochs")
     values = [value for row in history for value in row.values()]
     if not all(value is None or isinstance(value, int | float) for value in values):
-        raise UserError("its history holds what is no number")
+        raise UserError("its history contains a value that is not a number")
 
 
 def _holds_integers(column: list | None) -> bool:
-    "Whether a column is there and holds integers alone."
     return column is not None and all(v is not None and v == int(v) for v in column)
 
 
 def _whole_parts(record: Record):
-    "A `ValueError` unless all parts of a record are what their readers rely on."
+    "A `ValueError` unless all parts of a record have the required form."
     _Made.model_validate(record.provenance)
     end = _End.model_validate(record.final)
     levels = [_Level.model_validate(row) for row in record.levels]
     if tuple(row.level for row in levels) != record.config.levels:
-        raise UserError("it has not one row for each of its levels")
+        raise UserError("it does not have one row for each of its levels")
     found = [m for m in (record.measures, *(row.measures for row in levels)) if m]
     _check_history(record.history, end.epochs)
     tables: list[dict[str, list]] = [record.probe]
     tables += [_Measured.model_validate(m).srr for m in found]
     for table in tables:
         if len({len(column) for column in table.values()}) > 1:
-            raise UserError("the columns of its probe or of SRR are of unequal length")
+            raise UserError("the columns of its probe or of SRR have unequal lengths")
     if record.probe and not all(
         _holds_integers(record.probe.get(name)) for name in ("epoch", "layer")
     ):
-        raise UserError("its probe does not say which epoch and layer its numbers are of")
+        raise UserError("its probe has no integer columns epoch and layer")
 
 
 def _check_whole(record: Record, path: Path):
@@ -279,12 +275,12 @@ def _check_whole(record: Record, path: Path):
 def _check_place(record: Record, path: Path):
     if record.id != record.config.id:
         raise UserError(
-            f"record {path} says id {record.id}, but its configuration has id {record.config.id}; "
+            f"record {path} has id {record.id}, but its configuration has id {record.config.id}; "
             f"it was edited, {_AGAIN}"
         )
     if path.name == "record.json" and path.parent.name != record.id:
         raise UserError(
-            f"record {path} says id {record.id}, but lies in another run's folder; "
+            f"record {path} has id {record.id}, but lies in another run's folder; "
             "it was copied, delete it"
         )
 
@@ -294,25 +290,24 @@ def _check_shares(record: Record, path: Path):
         share = record.final.get(name, 0.0)
         if type(share) not in (int, float) or not 0 <= share <= 100:
             raise UserError(
-                f"record {path} says {name} {share!r}, a share of 0 to 100 %; "
-                f"it was edited, {_AGAIN}"
+                f"record {path} has {name} {share!r}, outside 0 to 100 %; it was edited, {_AGAIN}"
             )
 
 # %% ../../nbs/training/records.ipynb #08c604d4
 def _with_path_norms(measures: dict[str, Any]) -> dict[str, Any]:
-    "Measures of a schema before 3: their `path-norm` was folded, the published one stood beside."
+    "Convert measures before schema 3, where `path-norm` was folded and the published one separate."
     values, beside = measures.get("values", {}), dict(measures.get("beside", {}))
     if "path-norm" not in values:
         return measures
     beside["folded_path_norm"] = values["path-norm"]
-    published = beside.pop("published_path_norm", None)  # the oldest records lack it
+    published = beside.pop("published_path_norm", None)  # missing in the oldest records
     return measures | dict(values=values | {"path-norm": published}, beside=beside)
 
 
 def read_record(
     path: Path,  # a `record.json`
 ) -> Record:
-    "The record in a file; a `UserError` names the file if it can't be trusted."
+    "Read a record; a `UserError` if the file is damaged or edited."
     content = read_file(path, "record")
     with reading(f"record {path} is damaged", _AGAIN):
         raw = parse_json(content)
@@ -323,7 +318,7 @@ def read_record(
         raise UserError(f"record {path} is damaged ({one_line(e, 'field')}); {_AGAIN}") from None
     _check_place(record, path)
     _check_shares(record, path)
-    with reading(f"record {path} is damaged", f"it was edited, or a disk failed; {_AGAIN}"):
+    with reading(f"record {path} is damaged", f"it was edited or the disk failed; {_AGAIN}"):
         without_digest(raw)
     record.provenance.pop("digest", None)  # of the file; see `core.with_digest`
     _check_whole(record, path)
@@ -334,25 +329,25 @@ def read_record(
 
 # %% ../../nbs/training/records.ipynb #6c3af817
 def pack_hits(
-    hits: Sequence[bool],  # for each test image, whether it is classified rightly
-) -> str:  # hexadecimal, 4 images a digit
-    "Booleans as text, for `Record.final`."
+    hits: Sequence[bool],  # per test image: correctly classified?
+) -> str:  # hexadecimal, 4 images per digit
+    "Pack booleans into text for `Record.final`."
     return np.packbits(np.asarray(hits, bool)).tobytes().hex()
 
 # %% ../../nbs/training/records.ipynb #3e9e8bb8
 def unpack_hits(
-    text: str,  # as `pack_hits` gives it
-    images: int,  # how many there are
+    text: str,  # from `pack_hits`
+    images: int,  # number of images
 ) -> np.ndarray:  # (images,) of bool
-    "Booleans from their text."
+    "Unpack booleans from text."
     packed = np.frombuffer(bytes.fromhex(text), np.uint8)
     return np.unpackbits(packed, count=images).astype(bool)
 
 # %% ../../nbs/training/records.ipynb #f9741854
 def tested_images(
     record: Record,  # of any run
-) -> int | None:  # None if the record does not tell
-    "How many test images the figures of a record rest on."
+) -> int | None:  # None if the record does not determine it
+    "The number of test images behind the metrics of a record."
     text, accuracy = record.final.get("test_hits"), record.final.get("test_accuracy")
     if not text or not accuracy:
         return record.config.test_size
@@ -361,7 +356,7 @@ def tested_images(
 
 # %% ../../nbs/training/records.ipynb #d14782a1
 class Folders:
-    "Where the files of the runs of one scale are."
+    "The paths of the files of one scale's runs."
 
     def __init__(
         self,
@@ -374,33 +369,33 @@ class Folders:
     def path(
         self,
         id: str,  # of a run
-    ) -> Path:  # there or not
+    ) -> Path:  # may not exist
         "The file of a run's record."
         return self.root / id / "record.json"
 
     def work(
         self,
         id: str,  # of a run
-    ) -> Path:  # there or not
+    ) -> Path:  # may not exist
         "The folder of a run's checkpoint and lock; not in git."
         return self.data / "work" / self.scale / id
 
     def weights(
         self,
         id: str,  # of a run
-        level: float | None = None,  # the training loss at which they were kept; None: the end
-    ) -> Path:  # there or not
+        level: float | None = None,  # training loss at which they were saved; None: final weights
+    ) -> Path:  # may not exist
         "The file of a trained model's weights; not in git."
         name = id if level is None else f"{id}-{level}"
         return self.data / "weights" / self.scale / f"{name}.safetensors"
 
 # %% ../../nbs/training/records.ipynb #a26b0e33
 class Busy(UserError):
-    "Another process trains this run."
+    "Another process is training this run."
 
 
 def _take_lock(handle, id: str):
-    # `busy` holds a lock for an instant, or longer on a busy machine: try for a second.
+    # `busy` holds a lock briefly, or longer on a busy machine: try for a second.
     for _ in range(50):
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -410,14 +405,14 @@ def _take_lock(handle, id: str):
 
 
 class Locks(Folders):
-    "The locks of the runs of one scale."
+    "The locks of one scale's runs."
 
     @contextmanager
     def lock(
         self,
         id: str,  # of a run
     ) -> Iterator[Path]:  # the run's work folder
-        "Hold a run's work folder; `Busy` if another process holds it, a `UserError` if it can't."
+        "Lock a run's work folder; `Busy` if another process holds it, a `UserError` if this fails."
         work = self.work(id)
         try:
             work.mkdir(parents=True, exist_ok=True)
@@ -425,7 +420,7 @@ class Locks(Folders):
         except OSError as e:
             raise UserError(
                 f"cannot write {work}: {e.strerror}; "
-                "free the space or choose another folder with CRATE_NB_HOME"
+                "free space or choose another folder with CRATE_NB_HOME"
             ) from e
         with handle:
             try:
@@ -433,14 +428,14 @@ class Locks(Folders):
             except OSError as e:
                 raise UserError(
                     f"cannot lock {work} ({e.strerror}); its file system has no flock, "
-                    "choose a folder on another with CRATE_NB_HOME"
+                    "choose another with CRATE_NB_HOME"
                 ) from e
             yield work
 
     def busy(
         self,
         id: str,  # of a run
-    ) -> bool:  # False, too, where the file system has no locks
+    ) -> bool:  # also False if the file system has no locks
         "Whether a process holds the lock of a run."
         path = self.work(id) / "lock"
         if not path.exists():
@@ -454,9 +449,9 @@ class Locks(Folders):
 
 # %% ../../nbs/training/records.ipynb #4d0fe1bd
 def training_name(
-    config: RunConfig,  # its `srr_layer` decides; without a regulariser, its variant's task
+    config: RunConfig,  # its `srr_layer`, or else the task of its variant
 ) -> str:
-    "`cross-entropy`, `layer-12`, `random-layer`: the row of Table 6; `autoencoding`."
+    "The name of a training: `cross-entropy`, `layer-12`, `random-layer` or `autoencoding`."
     if config.srr_layer is None:
         task = VARIANTS[config.variant].task
         return "cross-entropy" if task == "classification" else task
@@ -477,9 +472,9 @@ def _sha(content: bytes) -> str:
 
 
 class _KeptRows:
-    """The rows of a store as they were read last, each with the time and size of its file.
+    """The cached rows of a store, each with the time and size of its file.
 
-    The first line of the file is a digest of the rest.
+    The first line of the cache is a digest of the rest.
     """
 
     def __init__(self, path: Path, record: Callable[[str], Path]):
@@ -487,7 +482,7 @@ class _KeptRows:
         try:
             digest, _, rows = read_file(path, "index", limit=2**30).partition(b"\n")
             self.known = json.loads(rows) if digest.decode() == _sha(rows) else {}
-        except ValueError:  # there is none, or it is damaged: the records themselves are read
+        except ValueError:  # no cache, or a damaged one: read the records
             self.known = {}
 
     def row(self, id: str, stat: os.stat_result) -> dict[str, Any]:
@@ -506,17 +501,16 @@ class _KeptRows:
                 rows = json.dumps(self.rows)
                 write_atomic(self.path, f"{_sha(rows.encode())}\n{rows}")
             except UserError:
-                pass  # a full or read-only disk costs time, not the answer
+                pass  # a full or read-only disk only costs time
 
 # %% ../../nbs/training/records.ipynb #a24044dd
 _T = TypeVar("_T")
 
 
-TOLD: set[tuple[str, ...]] = set()  # what was said of records: said once, and by no worker again
+TOLD: set[tuple[str, ...]] = set()  # logged messages about records, also of the parent process
 
 
 def _tell(*what: str):
-    "Say something of the records once."
     if what not in TOLD:
         TOLD.add(what)
         logging.getLogger("crate_nb").warning(*what)
@@ -525,7 +519,7 @@ def _tell(*what: str):
 def _tell_left_out(scale: str, variants: set[str]):
     if variants:
         _tell(
-            "records of scale %s are left out, since their variants are not registered in "
+            "skipping records of scale %s, since their variants are not registered in "
             "crate_nb.VARIANTS: %s",
             scale,
             ", ".join(sorted(variants)),
@@ -533,44 +527,44 @@ def _tell_left_out(scale: str, variants: set[str]):
 
 
 def _tell_empty(root: Path):
-    "Say where records were looked for, if there is none of any scale."
+    "Log the searched folder if it has no records of any scale."
     if not any(root.parent.glob("*/*/record.json")):
         _tell(
-            "no records of any scale are in %s; CRATE_NB_HOME names another home", str(root.parent)
+            "no records of any scale in %s; set CRATE_NB_HOME to use another folder",
+            str(root.parent),
         )
 
 
 def _is_gone(error: Exception) -> bool:
-    "Whether a file could not be read because another process has just deleted it."
+    "Whether a read failed because another process has just deleted the file."
     return any(isinstance(e, FileNotFoundError) for e in (error, error.__cause__))
 
 
 def _record_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    "Ids and the state of their files; what holds no record (such as .DS_Store) is passed by."
+    "Ids and file states of records; other files (such as .DS_Store) are skipped."
     with reading(f"the records in {root} can't be listed", "check its permissions"):
         for id in sorted(os.listdir(root)) if root.is_dir() else ():
             try:
-                # a Path takes longer than stat
+                # faster than Path.stat
                 yield id, os.stat(f"{root}/{id}/record.json")
             except (FileNotFoundError, NotADirectoryError):
                 pass
 
 # %% ../../nbs/training/records.ipynb #a24044df
-@lru_cache(maxsize=1000)  # more than any scale has; each takes some 0.1 MB
+@lru_cache(maxsize=1000)  # more than any scale has; about 0.1 MB each
 def _read_once(path: Path, *stamp: int) -> Record:
     return read_record(path)
 
 
 def _unchanged(path: Path, stat: os.stat_result) -> Record:
-    "The record in a file, which is read again only if the file has changed since."
+    "Read a record, cached while its file does not change."
     record = _read_once(path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
-    if record.config.variant not in VARIANTS:  # registered when it was read
+    if record.config.variant not in VARIANTS:  # it was registered when we read the record
         raise Unregistered(path, record.config.variant)
     return record
 
 
 def _read_if_there(path: Path) -> Record | None:
-    "The record in a file; None if there is none, or no more."
     try:
         stat = os.stat(path)
     except OSError:
@@ -584,20 +578,20 @@ def _read_if_there(path: Path) -> Record | None:
 
 # %% ../../nbs/training/records.ipynb #a24044e0
 class Store(Locks):
-    """The records of one scale; those of variants that this process does not know are left out.
+    """The records of one scale, except those of variants that are not registered.
 
     Parameters
     ----------
     scale : str
         Name of the folder below `root`, such as a row of `SCALES`.
     root : pathlib.Path, optional
-        None: `data/runs` below the home, which is the clone, your data folder or CRATE_NB_HOME.
+        None: `data/runs` in CRATE_NB_HOME, the clone, or your data folder.
 
     Notes
     -----
-    `for record in store` reads all records, by id; `config in store` is whether a configuration or
-    an id is recorded. A file is read once until it changes, so a record is one object for all who
-    ask: copy it before you change what it holds (`record.model_copy(deep=True)`).
+    `for record in store` iterates over all records by id. `config in store` tests whether a
+    configuration or an id is recorded. Records are cached objects: before you change one, make a
+    copy with `record.model_copy(deep=True)`.
 
     Examples
     --------
@@ -616,7 +610,7 @@ class Store(Locks):
         return self.path(config if isinstance(config, str) else config.id).is_file()
 
     def _each(self, read: Callable[[str, os.stat_result], _T]) -> Iterator[_T]:
-        "What `read` makes of each file; records of unknown variants are left out."
+        "Apply `read` to each file, skipping records of unregistered variants."
         unknown: set[str] = set()
         for id, stat in _record_files(self.root):
             try:
@@ -633,12 +627,12 @@ class Store(Locks):
         return self._each(lambda id, stat: _unchanged(self.path(id), stat))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per record: configuration, final metrics, where and when.
+        """Return one row per record: configuration, final metrics, machine and time.
 
         Returns
         -------
         list of dict
-            In the order of the ids.
+            Sorted by id.
         """
         kept = _KeptRows(self.data / "cache" / f"records-{self.scale}-{_LAYOUT}.json", self.path)
         rows = list(self._each(kept.row))
@@ -646,18 +640,18 @@ class Store(Locks):
         return rows
 
     def frame(self) -> pd.DataFrame:  # fields of `RunConfig` and `Record.final`, device, time
-        """The rows as a table.
+        """Return the rows as a table.
 
         Returns
         -------
         pandas.DataFrame
-            Fields of `RunConfig` and `Record.final`, device and time; `epochs` are those trained.
+            Fields of `RunConfig` and `Record.final`, device and time; `epochs` counts trained ones.
         """
         _tell_empty(self.root)
         return pd.DataFrame(self.rows())
 
     def get(self, config: RunConfig | str) -> Record | None:
-        """The record of a configuration or an id.
+        """Return the record of a configuration or an id.
 
         Parameters
         ----------
@@ -667,22 +661,22 @@ class Store(Locks):
         Returns
         -------
         Record or None
-            None if there is none.
+            None if the run is not recorded.
 
         Raises
         ------
         UserError
-            If its file is damaged or was edited.
+            If the file is damaged or edited.
         """
         return _read_if_there(self.path(config if isinstance(config, str) else config.id))
 
     def put(self, record: Record) -> Record:
-        """Write a record: complete, or not at all.
+        """Write a record atomically.
 
         Parameters
         ----------
         record : Record
-            Replaces what is stored under its id.
+            Replaces a stored record with its id.
 
         Returns
         -------
@@ -692,7 +686,7 @@ class Store(Locks):
         Raises
         ------
         UserError
-            If it can't be written.
+            If writing fails.
         """
         told = with_digest(record.model_dump(mode="json"))
         text = json.dumps(told, separators=(",", ":"), allow_nan=False)
@@ -700,7 +694,7 @@ class Store(Locks):
         return record
 
     def digest(self) -> str:
-        """The digest of all records, whole; any that is added, changed or deleted changes it.
+        """Return a digest of all records, which detects added, changed and deleted ones.
 
         Returns
         -------
@@ -719,11 +713,11 @@ _KIND = (
     "stop_loss",
     "levels",
     "dataset",
-)  # runs that share these are of one kind
+)  # runs of one kind share these fields
 
 
 def _by_configuration(record: Record, records: Iterable[Record], metric: str) -> dict:
-    "The metric's values over seeds, by configuration, of the runs of a record's kind and task."
+    "A metric's values over seeds, by configuration, of runs of the same kind and task."
     task = VARIANTS[record.config.variant].task
     groups: dict[RunConfig, list[float]] = defaultdict(list)
     for r in records:
@@ -734,11 +728,11 @@ def _by_configuration(record: Record, records: Iterable[Record], metric: str) ->
 
 
 def seed_spread(
-    record: Record,  # whose kind is looked for
-    records: Iterable[Record],  # of its store; `record` itself does not count
+    record: Record,  # determines the kind of runs
+    records: Iterable[Record],  # of its store; `record` itself is ignored
     metric: str,  # one of `COMPARED`
-) -> tuple[float, int]:  # standard deviation (nan if none), its degrees of freedom
-    "How far runs are apart that differ in their seed; pooled over the kind if seeds are few."
+) -> tuple[float, int]:  # standard deviation (nan if unknown), its degrees of freedom
+    "The spread of seed replicates, pooled over the kind of runs if there are few."
     groups = _by_configuration(record, records, metric)
     own = groups[record.config.but(seed=0)]
     pooled = [own] if len(own) > 2 else [g for g in groups.values() if len(g) > 1]
@@ -748,10 +742,10 @@ def seed_spread(
 
 # %% ../../nbs/training/records.ipynb #c61a411c
 def _allowed(spread: float, freedom: int) -> float:
-    "The difference of two seeds that 95 % of all metrics together stay below."
+    "The 95 % bound on the difference of two seeds, for all metrics together."
     if not freedom:
         return math.nan
-    from scipy import stats  # takes as long to import as a thousand records take to read
+    from scipy import stats  # imported here, since this is as slow as reading a thousand records
 
     level = 1 - 0.025 / len(COMPARED)
     return stats.t.ppf(level, freedom) * spread * math.sqrt(2)
@@ -766,7 +760,7 @@ def _compared(record: Record, again: Record, records: list[Record], metric: str)
 
 
 def _is_in(old: dict, new: dict) -> bool:
-    "Whether all that `old` holds is in `new`, which may hold more: later code records more."
+    "Whether `new` contains all of `old`; later code may record more."
     return all(key in new and new[key] == value for key, value in old.items())
 
 
@@ -775,7 +769,7 @@ def _unmeasured(level: dict) -> dict:
 
 
 def _is_same(record: Record, again: Record) -> bool:
-    "Whether training again gave all that a record has; the layout and the measures do not count."
+    "Whether a rerun reproduces all of a record, except layout and measures."
     then, now = record.science(), again.science()
     return (
         record.config == again.config
@@ -787,15 +781,15 @@ def _is_same(record: Record, again: Record) -> bool:
 
 
 def compare_runs(
-    record: Record,  # what was recorded
-    again: Record,  # its run, trained again
-    records: Iterable[Record],  # of its store: they tell the spread over seeds
+    record: Record,  # the stored record
+    again: Record,  # record of the rerun
+    records: Iterable[Record],  # of its store, for the spread over seeds
 ) -> tuple[str, pd.DataFrame]:  # the verdict; one row per metric
     """Whether two runs of one configuration agree.
 
-    `the same`, `as another seed would be` or `different`; `not the same` where no records tell
-    how far apart seeds are. Differences below `allowed` are, with 95 %, those of two seeds.
-    What the record lacks, since it was written by older code, is not compared.
+    The verdict is `the same`, `as another seed would be` or `different`, or `not the same` if there
+    are no seed replicates to compare with. With 95 % probability, two seed replicates differ by
+    less than `allowed`. We do not compare values that older code did not record.
     """
     record, again = check_record(record), check_record(again)
     records = list(records)

@@ -29,7 +29,7 @@ from .optimizers import OPTIMIZERS, SCHEDULES
 
 # %% ../../nbs/training/runs.ipynb #cb44a35a
 def _shown(value: Any) -> str:
-    "A value as a message shows it; Python writes no integer of thousands of digits."
+    "A short text of a value for messages; Python does not print integers of thousands of digits."
     try:
         text = repr(value)
     except ValueError:
@@ -38,16 +38,16 @@ def _shown(value: Any) -> str:
 
 
 def one_line(
-    e: pydantic.ValidationError,  # only its first problem is told
-    what: str,  # what a field is called, such as `parameter`
+    e: pydantic.ValidationError,  # only its first problem is reported
+    what: str,  # kind of field, such as `parameter`
 ) -> str:
-    "The first problem of a validation error as one line: where, what is wrong, what was given."
+    "The first problem of a validation error on one line: field, problem and given value."
     problem = e.errors()[0]
-    # Below a field that may be of several types, pydantic names the type, such as constrained-int.
+    # After a field of several types, pydantic appends the type, such as constrained-int.
     parts = itertools.takewhile(lambda part: str(part).replace("_", "a").isalnum(), problem["loc"])
     where = ".".join(map(str, parts))
     message = problem["msg"].removeprefix("Value error, ")
-    if not where:  # two fields that do not fit: the message names them
+    if not where:  # the fields conflict, and the message names them
         return message
     if problem["type"] == "extra_forbidden":
         return f"unknown {what} {where!r}"
@@ -56,26 +56,26 @@ def one_line(
     return f"{what} {where!r}: {message} (given: {_shown(problem['input'])})"
 
 # %% ../../nbs/training/runs.ipynb #d40c0894
-_MOST = 2**31 - 1  # what libraries take as an integer
-Positive = Annotated[int, pydantic.Field(gt=0, le=_MOST)]  # of strict fields: a number of things
-Count = Annotated[int, pydantic.Field(ge=0, le=_MOST)]  # of strict fields: 0 is allowed, too
-Seed = Annotated[int, pydantic.Field(ge=0, lt=2**63)]  # of strict fields: of random draws
-Eps = Annotated[float, pydantic.Field(ge=1e-6, le=1e6)]  # of strict fields: a distortion
-Level = Annotated[float, pydantic.Field(gt=0, le=1e6)]  # of strict fields: a loss, in nats
-Weight = Annotated[float, pydantic.Field(ge=0, le=1e30)]  # of strict fields: finite in float32
+_MOST = 2**31 - 1  # the largest integer that libraries accept
+Positive = Annotated[int, pydantic.Field(gt=0, le=_MOST)]  # for strict fields: at least 1
+Count = Annotated[int, pydantic.Field(ge=0, le=_MOST)]  # for strict fields: at least 0
+Seed = Annotated[int, pydantic.Field(ge=0, lt=2**63)]  # for strict fields: a seed
+Eps = Annotated[float, pydantic.Field(ge=1e-6, le=1e6)]  # for strict fields: a distortion
+Level = Annotated[float, pydantic.Field(gt=0, le=1e6)]  # for strict fields: a loss, in nats
+Weight = Annotated[float, pydantic.Field(ge=0, le=1e30)]  # for strict fields: finite in float32
 
 # %% ../../nbs/training/runs.ipynb #81f8f9e8
 def described(
-    default: Any,  # of the field; `...` for one that must be given
-    text: str,  # what the field is, in its unit
+    default: Any,  # of the field; `...` for a required field
+    text: str,  # description, with the unit
     **bounds,  # of `pydantic.Field`, such as `gt=0`
 ) -> Any:  # a field of a pydantic class
-    "A field with its description."
+    "A field with a description."
     return pydantic.Field(default, description=text, **bounds)
 
 
 def _kind(annotation: Any) -> str:
-    "A type as a docstring names it: `int or None`, `tuple of float`."
+    "The name of a type in a docstring: `int or None`, `tuple of float`."
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _kind(inner[0])
@@ -92,7 +92,7 @@ _SIGNS = dict(gt="above", ge="at least", lt="below", le="at most")
 
 
 def _bounds(field: pydantic.fields.FieldInfo) -> list[str]:
-    "The bounds of a field in words; those that only protect the machine are left out."
+    "The bounds of a field in words, without those that only protect the machine."
     parts = [field.annotation, *get_args(field.annotation)]
     metadata = [field.metadata, *(getattr(part, "__metadata__", ()) for part in parts)]
     given = [bound for group in metadata for bound in group]
@@ -102,7 +102,6 @@ def _bounds(field: pydantic.fields.FieldInfo) -> list[str]:
 
 # %% ../../nbs/training/runs.ipynb #f8b7030a
 def _parameters(fields: Mapping[str, pydantic.fields.FieldInfo]) -> str:
-    "The section of a docstring that describes fields."
     lines = ["Parameters", "----------"]
     for name, field in fields.items():
         default = "" if field.is_required() else f", default {field.get_default()!r}"
@@ -115,19 +114,18 @@ def _parameters(fields: Mapping[str, pydantic.fields.FieldInfo]) -> str:
 
 
 def _parameter(name: str, field: pydantic.fields.FieldInfo) -> inspect.Parameter:
-    "A field in a signature: its name and its default."
     default = inspect.Parameter.empty if field.is_required() else field.get_default()
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
 
 
-if TYPE_CHECKING:  # pydantic has no public name for it
+if TYPE_CHECKING:  # pydantic has no public name for this class
     from pydantic._internal._model_construction import ModelMetaclass
 else:
     ModelMetaclass = type(pydantic.BaseModel)
 
 
 class _Helpful(ModelMetaclass):
-    "The class of classes that show what this project defines, without what pydantic adds."
+    "A metaclass whose classes list only names of this project, without those of pydantic."
 
     def __dir__(cls) -> list[str]:
         own = [name for c in cls.__mro__ if isinstance(c, _Helpful) for name in vars(c)]
@@ -135,7 +133,7 @@ class _Helpful(ModelMetaclass):
 
 
 class Described(pydantic.BaseModel, metaclass=_Helpful):
-    "Fields with descriptions, of which subclasses make their docstring and signature."
+    "Fields with descriptions, from which subclasses build their docstring and signature."
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options):
@@ -148,7 +146,7 @@ class Described(pydantic.BaseModel, metaclass=_Helpful):
 
 # %% ../../nbs/training/runs.ipynb #18282520
 class Strict(Described):
-    "A frozen, strictly typed set of fields; a `UserError` tells in one line what is wrong."
+    "A frozen, strictly typed set of fields; mistakes raise a `UserError` of one line."
 
     model_config = pydantic.ConfigDict(
         frozen=True, strict=True, extra="forbid", allow_inf_nan=False
@@ -157,7 +155,7 @@ class Strict(Described):
     def __init__(
         self,
         /,
-        **fields,  # values by name; lists become tuples, since JSON and papermill know lists only
+        **fields,  # values by name; lists become tuples, since JSON and papermill only have lists
     ):
         fields = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
         try:
@@ -170,7 +168,7 @@ class Strict(Described):
 
 # %% ../../nbs/training/runs.ipynb #6035a89b
 class Identified(Strict):
-    "Fields with an id: a hash of those that are not at their default."
+    "Fields with an id: a hash of the fields that differ from their defaults."
 
     @property
     def id(self) -> str:
@@ -183,29 +181,29 @@ class Identified(Strict):
         self,
         /,
         **changes,  # fields and their new values
-    ) -> Self:  # with its own id
-        "A copy with some fields changed, validated; a `UserError` if they do not fit."
+    ) -> Self:  # with a new id
+        "A validated copy with some fields changed; a `UserError` if they conflict."
         return type(self)(**(dict(self) | changes))
 
 # %% ../../nbs/training/runs.ipynb #7a10c0ed
 def _check_crop(crop: tuple[float, float] | None):
     if crop and not 0 < crop[0] <= crop[1] <= 1:
         raise UserError(
-            f"crop {crop} is no range of areas; give two numbers with 0 < low <= high <= 1"
+            f"crop {crop} is not a range of areas; give two numbers with 0 < low <= high <= 1"
         )
 
 
 def _check_subset(config: "RunConfig"):
     if config.subset and config.train_size is None:
-        raise UserError(f"subset {config.subset} of which size? give train_size, too")
+        raise UserError(f"subset {config.subset} needs a size; also give train_size")
 
 
 def _check_times(config: "RunConfig"):
     levels = list(config.levels)
     if levels != sorted(set(levels), reverse=True):
-        raise UserError(f"levels {config.levels}: give training losses in falling order")
+        raise UserError(f"levels {config.levels}: give training losses in decreasing order")
     if levels and config.stop_loss is not None:
-        raise UserError("levels end a run when the last is reached; leave stop_loss out")
+        raise UserError("levels already end a run at the last of them; omit stop_loss")
     if config.warmup and config.warmup >= config.epochs:
         raise UserError(
             f"{config.warmup} epochs of warm-up in a run of {config.epochs}; give fewer"
@@ -222,12 +220,12 @@ def _check_layer(layer: int | str | None, depth: int):
 
 def _check_probe(at: tuple[int, ...], epochs: int, eps: tuple[float, ...]):
     if list(at) != sorted({e for e in at if e <= epochs}):
-        raise UserError(f"probe_epochs {at}: give epochs from 0 to {epochs} in rising order")
+        raise UserError(f"probe_epochs {at}: give epochs from 0 to {epochs} in increasing order")
     if not eps:
         raise UserError("probe_eps is empty; give at least one distortion, such as 0.5")
 
 # %% ../../nbs/training/runs.ipynb #7a10c0f2
-# row of `models.MODELS` -> what checks its sizes, and the fields that it asks for
+# row of `models.MODELS` -> function that checks its sizes, and the fields it needs
 _SIZE_CHECKS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tost-vision": ("crate_nb.models.tost:check_stem", ("dim", "patch_size")),
     "autoencoder": (
@@ -237,29 +235,29 @@ _SIZE_CHECKS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-@cache  # each of thousands of configurations asks, and reading signatures is slow
+@cache  # called for thousands of configurations, and reading signatures is slow
 def _takes(half: Callable, option: str) -> bool:
-    "Whether a half, or a class that it inherits from, names an option of its own."
-    made = getattr(half, "func", half)  # of a partial
+    "Whether a sublayer, or a class that it inherits from, has an option."
+    made = getattr(half, "func", half)  # unwrap a partial
     kinds = made.__mro__ if isinstance(made, type) else (made,)
     return any(option in inspect.signature(kind).parameters for kind in kinds)
 
 # %% ../../nbs/training/runs.ipynb #7a10c0f9
 def unused_options(
     variant: str,  # a row of `models.VARIANTS`
-) -> dict[str, str]:  # field of a `RunConfig` -> why it changes nothing in a run of the variant
-    "The options of models that this variant does not have."
+) -> dict[str, str]:  # field of a `RunConfig` -> why it has no effect
+    "The model options that have no effect in a variant."
     row = VARIANTS[check_choice("variant", variant, VARIANTS)]
     halves = COMPRESS[row.compress], SPARSIFY[row.sparsify]
     unused = {
-        name: f"no layer of {variant} has an option {name}"
+        name: f"{variant} has no option {name}"
         for name in ("eta", "lam")
         if not any(_takes(half, name) for half in halves)
     }
     if row.lam is not None and "lam" not in unused:
-        unused["lam"] = f"{variant} has a lam of its own, {row.lam:g}"
+        unused["lam"] = f"{variant} fixes lam at {row.lam:g}"
     if row.model != "autoencoder":
-        unused |= dict.fromkeys(("mask_ratio", "norm_pix"), f"{variant} hides no patches")
+        unused |= dict.fromkeys(("mask_ratio", "norm_pix"), f"{variant} masks no patches")
     return unused
 
 
@@ -268,7 +266,7 @@ def _check_options(config: "RunConfig"):
         default = RunConfig.model_fields[name].default
         if getattr(config, name) != default:
             raise UserError(
-                f"{why}, so the run would be that of {name} {default}; leave {name} out"
+                f"{why}, so the run would be the same as with {name} {default}; omit {name}"
             )
 
 
@@ -281,22 +279,22 @@ def _check_model(config: "RunConfig"):
     _check_options(config)
 
 # %% ../../nbs/training/runs.ipynb #38145702
-PROBE_EPOCHS = (0, 1, 2, 5, 10, 20, 50, 100, 150, 200)  # of the paper's scale; 0: before training
+PROBE_EPOCHS = (0, 1, 2, 5, 10, 20, 50, 100, 150, 200)  # at scale paper; 0: before training
 
 
 class RunConfig(Identified):
-    """What is trained, on what, how, and what is recorded; one configuration gives one record.
+    """The configuration of a run: data, model, training and recording; each has one record.
 
     Raises
     ------
     UserError
-        For an unknown field, a value that is not allowed, or fields that do not fit each other.
+        For an unknown field, an invalid value, or fields that conflict.
 
     Notes
     -----
-    The defaults are the paper's setting; `ORIGINS` has the source of each. A frozen instance:
-    `config.but(seed=1)` is a copy with other values, and `config.id` is the hash that names the
-    record. `srr_layer`, `srr_alpha` and so on are the regulariser of eq. 14.
+    The defaults are the paper's settings; `ORIGINS` lists their sources. Instances are frozen:
+    `config.but(seed=1)` makes a copy with new values. The hash `config.id` names the record. The
+    fields `srr_*` belong to the regulariser of eq. 14.
 
     Examples
     --------
@@ -309,48 +307,46 @@ class RunConfig(Identified):
     """
 
     # the images
-    dataset: str = described(
-        "cifar10", "label of the data, as `dataset_name` gives it for a folder"
-    )
-    train_size: Positive | None = described(None, "training images, of a fixed shuffle; None: all")
-    subset: Count = described(0, "which `train_size` images of the shuffle; subsets are disjoint")
+    dataset: str = described("cifar10", "label of the data set; for a folder, see `dataset_name`")
+    train_size: Positive | None = described(None, "training images of a fixed shuffle; None: all")
+    subset: Count = described(0, "index of a subset of `train_size` images; subsets are disjoint")
     val_size: Count = described(0, "training images held out, the same for all subsets; 0: none")
-    test_size: Positive | None = described(None, "test images, of a fixed shuffle; None: all")
-    image_size: int = described(224, "pixels a side, after resizing", gt=0, le=4096)
+    test_size: Positive | None = described(None, "test images of a fixed shuffle; None: all")
+    image_size: int = described(224, "side after resizing (pixels)", gt=0, le=4096)
     crop: tuple[float, float] | None = described(
-        (0.08, 1.0), "lowest and highest share of the area that a random crop keeps; None: no crop"
+        (0.08, 1.0), "smallest and largest share of the area of a random crop; None: no crop"
     )
     flip: bool = described(True, "mirror each training image with probability 1/2")
-    ra_ops: int = described(2, "operations of RandAugment; 0: none", ge=0, le=100)
-    ra_magnitude: int = described(14, "magnitude of RandAugment", ge=0, le=30)
+    ra_ops: int = described(2, "RandAugment operations per image; 0: none", ge=0, le=100)
+    ra_magnitude: int = described(14, "RandAugment magnitude", ge=0, le=30)
 
     # the model
-    variant: str = described("crate", "a row of `VARIANTS`, such as crate, crate-t or vit")
-    patch_size: Positive = described(16, "pixels a side of a patch; divides `image_size`")
-    dim: int = described(384, "width of a token, d", gt=0, le=65536)
-    depth: int = described(12, "layers, L", gt=0, le=MOST_LAYERS)
-    heads: Positive = described(6, "subspaces of a layer, K; divides `dim`")
+    variant: str = described("crate", "model type in `VARIANTS`, such as crate, crate-t or vit")
+    patch_size: Positive = described(16, "patch side (pixels); divides `image_size`")
+    dim: int = described(384, "token width, d", gt=0, le=65536)
+    depth: int = described(12, "number of layers, L", gt=0, le=MOST_LAYERS)
+    heads: Positive = described(6, "subspaces per layer, K; divides `dim`")
     dropout: float = described(0.0, "rate after positions, softmax and output map", ge=0, lt=1)
-    eta: float = described(0.1, "step size of ISTA", gt=0, le=1e30)
+    eta: float = described(0.1, "ISTA step size", gt=0, le=1e30)
     lam: Weight = described(0.1, "weight of the l1 norm in ISTA")
-    mask_ratio: float = described(0.75, "share of patches an autoencoder hides", gt=0, lt=1)
+    mask_ratio: float = described(0.75, "share of patches that an autoencoder masks", gt=0, lt=1)
     norm_pix: bool = described(False, "whether an autoencoder predicts standardised patches")
     init: str | None = described(
         None,
-        "16 hex digits: digest of the weights to start from, see `start_from`; None: drawn",
+        "16 hex digits: digest of the initial weights, see `start_from`; None: random",
         pattern="^[0-9a-f]{16}",
         max_length=16,
     )
 
     # the optimisation
-    optimizer: str = described("adam", "a row of `OPTIMIZERS`: adam, adamw or lion")
-    lr: float = described(1e-4, "learning rate, the highest of the run", gt=0, le=1e30)
+    optimizer: str = described("adam", "adam, adamw or lion, a row of `OPTIMIZERS`")
+    lr: float = described(1e-4, "peak learning rate", gt=0, le=1e30)
     weight_decay: Weight = described(0.0, "l2 penalty of adam; decoupled in adamw and lion")
-    schedule: str = described("cosine", "a row of `SCHEDULES`: cosine or constant")
-    warmup: Count = described(0, "epochs of linearly rising learning rate; fewer than `epochs`")
-    batch_size: Positive = described(128, "images of a step; the last of an epoch may have fewer")
+    schedule: str = described("cosine", "cosine or constant, a row of `SCHEDULES`")
+    warmup: Count = described(0, "epochs of linear warm-up; fewer than `epochs`")
+    batch_size: Positive = described(128, "images per step; fewer in the last step of an epoch")
     epochs: Count = described(
-        200, "at most, where `stop_loss` or `levels` may end a run; 0: not trained"
+        200, "number of epochs, the maximum with `stop_loss` or `levels`; 0: no training"
     )
     stop_loss: float | None = described(
         None, "training loss (nats) at which the run ends; None: train all epochs", gt=0
@@ -358,10 +354,10 @@ class RunConfig(Identified):
 
     # the regulariser (eq. 14)
     srr_layer: Positive | Literal["random"] | None = described(
-        None, "regularised layer, 1 to `depth`; random: one a step; None: cross-entropy alone"
+        None, "regularised layer, 1 to `depth`; random: a new one each step; None: no regulariser"
     )
     srr_alpha: float = described(0.001, "weight of SRR in the loss, alpha", gt=0, le=1e30)
-    srr_eps: Eps = described(0.5, "distortion of the regulariser's rates, squared inside")
+    srr_eps: Eps = described(0.5, "distortion of the regulariser's rates; enters squared")
     srr_lam: Weight = described(0.1, "weight of the regulariser's sparsity term, lambda")
     srr_sparsity: Literal["l0", "l1"] = described(
         "l0", "sparsity term: count of non-zeros (no gradient), or sum of absolute values"
@@ -369,15 +365,15 @@ class RunConfig(Identified):
 
     # what is recorded
     levels: tuple[Level, ...] = described(
-        (), "falling training losses (nats) at which the run is measured; it ends after the last"
+        (), "decreasing training losses (nats) at which we measure the run; it ends after the last"
     )
     probe_epochs: tuple[Count, ...] = described(
         PROBE_EPOCHS, "epochs after which layer-wise SRR is recorded; 0: before training"
     )
-    probe_size: Positive = described(1000, "images of the probe; all where there are fewer")
-    test_every: Positive = described(1, "epochs between scores on held-out images")
+    probe_size: Positive = described(1000, "probe images; all if there are fewer")
+    test_every: Positive = described(1, "epochs between evaluations on held-out images")
     probe_eps: tuple[Eps, ...] = described((0.1, 0.5, 1.0), "distortions of the probe")
-    seed: Seed = described(0, "of all draws of the run, but not of the subsets")
+    seed: Seed = described(0, "seed of all random draws except the subsets")
 
     @pydantic.model_validator(mode="after")
     def _consistent(self):
@@ -392,25 +388,22 @@ class RunConfig(Identified):
         return self
 
 # %% ../../nbs/training/runs.ipynb #e902b5dd
-_SMALLER = "at smaller scales as much as the scale can bear"
-_OPEN = "not in the text that we work from"
+_SMALLER = "reduced at smaller scales"
+_OPEN = "not in our copy of the text"
 _LR = (
-    "the value has dropped out of the text; that of the official fine-tuning script at scale "
-    "paper, chosen elsewhere and in the study"
+    "missing from our copy of the text; at scale paper that of the official fine-tuning script, "
+    "elsewhere and in the study chosen"
 )
-_WIDTHS = "CRATE-Tiny; at smaller scales the width decides"
+_WIDTHS = "CRATE-Tiny; at smaller scales set by the width"
 
-ORIGINS: dict[str, tuple[str, str]] = {  # field -> who says so, and what there is to know
+ORIGINS: dict[str, tuple[str, str]] = {  # field -> source, and a note
     "dataset": ("paper", "CIFAR-10 and CIFAR-100"),
     "train_size": ("paper", f"all; {_SMALLER}"),
     "subset": ("chosen", "the paper has one training set"),
-    "val_size": (
-        "chosen",
-        "the paper names no validation set; what is chosen here is chosen by it",
-    ),
+    "val_size": ("chosen", "the paper names no validation set; we choose settings on ours"),
     "test_size": ("paper", f"all; {_SMALLER}"),
     "image_size": ("derived", f"from the printed parameter counts; {_SMALLER}"),
-    "crop": ("paper", "random resize and crop; its range of areas is the usual one, and chosen"),
+    "crop": ("paper", "random resize and crop; we chose the usual range of areas"),
     "flip": ("paper", "horizontal flip"),
     "ra_ops": ("paper", "RandAugment"),
     "ra_magnitude": ("paper", "RandAugment"),
@@ -419,7 +412,7 @@ ORIGINS: dict[str, tuple[str, str]] = {  # field -> who says so, and what there 
     "dim": ("paper", f"CRATE-Tiny; {_SMALLER}"),
     "depth": ("paper", "CRATE-Tiny"),
     "heads": ("paper", _WIDTHS),
-    "dropout": ("paper", "an axis of the study; its values are chosen, none elsewhere"),
+    "dropout": ("paper", "an axis of the study with values that we chose; none elsewhere"),
     "eta": ("official code", _OPEN),
     "lam": ("official code", _OPEN),
     "mask_ratio": ("official code", "of CRATE-MAE; masked autoencoders are beyond the paper"),
@@ -430,18 +423,18 @@ ORIGINS: dict[str, tuple[str, str]] = {  # field -> who says so, and what there 
     "weight_decay": ("chosen", "none, as the paper names none"),
     "schedule": ("paper", "cosine decay; constant in the study, which stops by its loss"),
     "warmup": ("chosen", "none, as the paper names none"),
-    "batch_size": ("paper", "at scale paper; an axis of the study with values that are chosen"),
-    "epochs": ("paper", "at scale paper; in the study, a bound"),
+    "batch_size": ("paper", "at scale paper; an axis of the study with values that we chose"),
+    "epochs": ("paper", "at scale paper; an upper bound in the study"),
     "stop_loss": ("paper", "of the study, at scales small and paper; looser at smoke and quick"),
     "srr_layer": ("paper", "Tables 2 and 6"),
     "srr_alpha": ("paper", "found by its grid search"),
     "srr_eps": ("chosen", f"{_OPEN}; claims are tested at three"),
-    "srr_lam": ("paper", "of SRR as it is measured"),
+    "srr_lam": ("paper", "as in the measured SRR"),
     "srr_sparsity": ("paper", "counts, which have no gradient"),
-    "levels": ("chosen", "the paper stops at 0.01 and looks there"),
+    "levels": ("chosen", "the paper stops at 0.01 and measures there"),
     "probe_epochs": ("chosen", _OPEN),
-    "probe_size": ("chosen", "the training set, says the paper; its first images here"),
-    "test_every": ("chosen", "how often a run looks at the test set changes nothing else"),
+    "probe_size": ("chosen", "the training set in the paper; its first images here"),
+    "test_every": ("chosen", "the frequency of evaluations changes nothing else"),
     "probe_eps": ("chosen", _OPEN),
     "seed": ("chosen", "the paper gives no number of seeds"),
 }
@@ -452,7 +445,7 @@ _DIGITS = dict(dataset="digits", image_size=8, patch_size=2, batch_size=32, **_N
 _FEW = (2, 12, "random")  # of the layers of Table 6
 _AT_32 = dict(dataset="cifar10", image_size=32, dim=96, heads=6, lr=1e-3, ra_ops=0, probe_size=500)
 
-SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and what scales add
+SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra settings of scales
     "smoke": dict(
         **_DIGITS,
         train_size=96,
@@ -511,7 +504,7 @@ SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and what s
     ),
     "paper": dict(dataset="cifar10", **SIZES["tiny"], seeds=(0, 1, 2)),
 }
-QUICK_SCALES = ("smoke", "quick")  # scales of which a clone comes without records
+QUICK_SCALES = ("smoke", "quick")  # scales without committed records
 
 # %% ../../nbs/training/runs.ipynb #205e37ad
 def scale_config(scale: str, dataset: str | None = None, **changes) -> RunConfig:
@@ -522,19 +515,19 @@ def scale_config(scale: str, dataset: str | None = None, **changes) -> RunConfig
     scale : str
         A row of `SCALES`: smoke, quick, small, medium, untrained or paper.
     dataset : str, optional
-        The label of a data set; None: that of the scale.
+        A data set label; None: the scale's.
     **changes
-        Fields of `RunConfig`, instead of the scale's values.
+        Fields of `RunConfig` that override the scale's values.
 
     Returns
     -------
     RunConfig
-        All other fields as the scale has them; with fewer epochs, the probe epochs that come.
+        The scale's configuration with your changes; probe epochs beyond `epochs` are dropped.
 
     Raises
     ------
     UserError
-        For an unknown scale or field, or a value that is not allowed.
+        For an unknown scale or field, or an invalid value.
 
     Examples
     --------
@@ -554,14 +547,14 @@ def scale_config(scale: str, dataset: str | None = None, **changes) -> RunConfig
     return RunConfig(**fields | changes)
 
 # %% ../../nbs/training/runs.ipynb #28819dbf
-OWN = "own"  # where runs of other sizes are kept
+OWN = "own"  # scale for records of other sizes
 _IDENTITY = ("image_size", "patch_size", "dim", "depth", "heads", "train_size", "test_size")
 
 
 def scale_of(
     config: RunConfig,  # of any sizes
 ) -> str:  # a row of `SCALES`, or `OWN`
-    "The scale that has the images and the model of a configuration; `OWN` if there is none."
+    "The scale with the images and the model of a configuration; `OWN` if there is none."
     for scale in SCALES:
         base = scale_config(scale)
         if all(getattr(base, k) == getattr(config, k) for k in _IDENTITY):
@@ -581,7 +574,7 @@ def _check_axis(name: str, values: Any):
     seen = set()
     for value in map(repr, values):
         if value in seen:
-            raise UserError(f"axis {name!r} has the value {value} twice; give each once")
+            raise UserError(f"axis {name!r} has the value {value} twice; give each value once")
         seen.add(value)
 
 
@@ -589,14 +582,14 @@ def _check_base(base: dict, axes: dict):
     for name in base:
         check_choice("field of the base", name, RunConfig.model_fields)
         if name in axes:
-            raise UserError(f"{name!r} is an axis and in the base; keep one of the two")
+            raise UserError(f"{name!r} is both an axis and in the base; keep only one")
 
 
 class Grid(Strict):
-    "Runs as data: fields that all runs share, and axes, whose values are combined in every way."
+    "A set of runs: fields that all runs share, and axes, whose values we combine in every way."
 
-    base: dict[str, Any] = {}  # field -> value, instead of the scale's; no axis among them
-    axes: dict[str, tuple[Any, ...]]  # field -> its values, each once; at least one axis
+    base: dict[str, Any] = {}  # field -> value; overrides the scale; disjoint from the axes
+    axes: dict[str, tuple[Any, ...]]  # field -> its distinct values; at least one axis
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -612,25 +605,22 @@ class Grid(Strict):
         _check_base(base, axes)
         runs = math.prod(map(len, axes.values()))
         if runs > MOST_RUNS:
-            raise UserError(
-                f"a grid of {runs:,} runs; allowed: at most {MOST_RUNS:,}, in each file"
-            )
+            raise UserError(f"a grid of {runs:,} runs; allowed: at most {MOST_RUNS:,} per file")
         return fields | dict(axes={name: tuple(values) for name, values in axes.items()})
 
     def rows(self) -> list[dict[str, Any]]:
-        "One set of fields per run, the last axis fastest."
+        "The fields of each run, the last axis fastest."
         combined = itertools.product(*self.axes.values())
         return [self.base | dict(zip(self.axes, values)) for values in combined]
 
 # %% ../../nbs/training/runs.ipynb #357d144d
 def _nullable(name: str) -> bool:
-    "Whether a field of a run may be None."
     field = RunConfig.model_fields.get(name)
     return field is not None and type(None) in get_args(field.annotation)
 
 
 def _with_none(fields: Any) -> Any:
-    "A table of a grid in which the text none means None, where the field may be None."
+    "Replace the text none by None in the fields of a grid that may be None."
 
     def read(name, value):
         if isinstance(value, list):
@@ -653,9 +643,9 @@ def _grid_of(tables: dict[str, Any]) -> Grid:
 
 
 def read_grid(
-    path: Path,  # with the tables `[axes]` and, if wanted, `[base]`
+    path: Path,  # with the table `[axes]` and optionally `[base]`
 ) -> Grid:
-    'The grid in a TOML file; "none" means None. A `UserError` says what is wrong with it.'
+    'Read a grid from a TOML file, where "none" means None; a `UserError` if it is invalid.'
     return _grid_of(_read_toml(path, "grid", "write tables such as: [axes] lr = [0.001, 0.0005]"))
 
 # %% ../../nbs/training/runs.ipynb #3e39c703
@@ -665,7 +655,7 @@ _OF_THE_REGULARISER = ("srr_alpha", "srr_eps", "srr_lam", "srr_sparsity")
 def without_idle(
     config: RunConfig,  # of a new run
 ) -> RunConfig:  # `config` itself if its regulariser is on
-    "The configuration without settings of a regulariser that is off: they change nothing."
+    "Reset the settings of a regulariser that is off, since they have no effect."
     if config.srr_layer is not None:
         return config
     return config.but(**{k: RunConfig.model_fields[k].default for k in _OF_THE_REGULARISER})
@@ -682,38 +672,38 @@ def varied_fields(
 
 # %% ../../nbs/training/runs.ipynb #7b1e0002
 class Rule(Strict):
-    "What an experiment asks and how its answer is found, frozen before its runs."
+    "The question of an experiment and how we answer it, fixed before its runs."
 
-    title: str  # what is trained
+    title: str  # name of what is trained
     question: str  # in one sentence
-    unit: str  # what is drawn anew: a seed, a subset, a type
+    unit: str  # unit of replication: a seed, a subset, a type
     primary: str  # the one outcome that answers the question
-    exclusions: str  # which runs do not count
-    test: str  # how the primary outcome is tested
-    holds: str  # when the answer is yes
-    fails: str  # when the answer is no; else it is open
-    size: str = "nothing is printed"  # how the outcome is compared with a printed number
-    secondary: tuple[str, ...] = ()  # other outcomes, which describe
-    number: str  # of runs
+    exclusions: str  # excluded runs
+    test: str  # test of the primary outcome
+    holds: str  # criterion for yes
+    fails: str  # criterion for no; otherwise the answer is open
+    size: str = "nothing is printed"  # comparison of the outcome with a printed number
+    secondary: tuple[str, ...] = ()  # other, descriptive outcomes
+    number: str  # number of runs
     scale: str  # a row of `SCALES`
-    dataset: str  # the label of a data set
-    measured: bool = False  # whether the complexity measures are computed, too
-    exempt: tuple[Seed, ...] = ()  # seeds that were trained before the rule was written
-    runs: tuple[Grid, ...]  # what is trained, in this order
-    candidates: tuple[Grid, ...] = ()  # bound by the rule, too; earlier runs choose some of them
+    dataset: str  # data set label
+    measured: bool = False  # whether we also compute the complexity measures
+    exempt: tuple[Seed, ...] = ()  # seeds trained before we wrote the rule
+    runs: tuple[Grid, ...]  # runs in training order
+    candidates: tuple[Grid, ...] = ()  # also fixed by the rule; earlier runs select some of them
 
     @property
     def digest(self) -> str:
-        "12 hex digits of all that the rule says; a field that came later counts where it is set."
+        "12 hex digits: the hash of the rule; fields added later count only if set."
         later = set() if self.candidates else {"candidates"}
         said = json.dumps(self.model_dump(mode="json", exclude=later), sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 
     def configs(
         self,
-        candidates: bool = False,  # those of `candidates`, instead of `runs`
+        candidates: bool = False,  # return `candidates` instead of `runs`
     ) -> list[RunConfig]:
-        "The runs of the rule, each once, in their order."
+        "The distinct runs of the rule, in order."
         rows = (
             row for grid in (self.candidates if candidates else self.runs) for row in grid.rows()
         )
@@ -727,20 +717,20 @@ def _rule_of(what: str, said: dict[str, Any]) -> Rule:
         fields: dict[str, Any] = said | grids
         return Rule(**fields)
     except (UserError, TypeError) as e:
-        raise UserError(f"{what} is no rule ({e}); restore it from the repository") from e
+        raise UserError(f"{what} is not a valid rule ({e}); restore it from the repository") from e
 
 
 def read_rules(
-    path: Path | None = None,  # a TOML file with a table for each rule; None: `data/rules.toml`
+    path: Path | None = None,  # a TOML file with one table per rule; None: `data/rules.toml`
 ) -> dict[str, Rule]:  # by name, such as `E2`
-    "The frozen rules; a `UserError` names the rule that can't be read, or says that none are here."
+    "Read the frozen rules; a `UserError` if a rule is invalid or there is no file."
     path = project_root() / "data" / "rules.toml" if path is None else path
     told = _read_toml(path, "rules", "restore the file from the repository")
     return {name: _rule_of(f"rule {name!r} of {path}", said) for name, said in told.items()}
 
 
 def rules_here() -> dict[str, Rule]:  # by name; empty outside a clone
-    "The rules that stand now, where there are any."
+    "The current rules, if available."
     try:
         path = project_root() / "data" / "rules.toml"
     except UserError:
@@ -749,7 +739,7 @@ def rules_here() -> dict[str, Rule]:  # by name; empty outside a clone
 
 
 def rule_digests() -> dict[str, str]:  # name of a rule -> its digest; empty outside a clone
-    "The rules that stand now, as the provenance of a record keeps them."
+    "The digests of the current rules, as stored in the provenance of a record."
     return {name: rule.digest for name, rule in rules_here().items()}
 
 # %% ../../nbs/training/runs.ipynb #98bdda75
@@ -757,7 +747,7 @@ REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6
 FOUR = ("crate-c", "crate-n", "crate-t", "crate")  # the variants of Figures 2, 3, Tables 2, 6
 SIX = (*FOUR, "crate-fix", "crate-identity")  # the variants of Table 3
 _ALPHA_STEPS = ("alpha-complete", "alpha-overcomplete", "alpha-decoupled")  # towards CRATE-alpha
-SIXTEEN = (  # types of which SRR is defined
+SIXTEEN = (  # types for which SRR is defined
     *SIX,
     *("crate-transpose-minus", "crate-identity-minus", "crate-diagonal", "crate-diagonal-minus"),
     *("tost", "tssa-ista", *_ALPHA_STEPS, "crate-alpha"),
@@ -767,14 +757,14 @@ SIXTEEN = (  # types of which SRR is defined
 def regularised_at(
     scale: str,  # a row of `SCALES`
 ) -> tuple[int | str, ...]:  # some of `REGULARISED`
-    "The layers of Table 6 that a scale regularises."
+    "The layers of Table 6 that we regularise at a scale."
     return SCALES[check_choice("scale", scale, SCALES)].get("regularised", REGULARISED)
 
 # %% ../../nbs/training/runs.ipynb #b64a7475
 _STUDY = dict(schedule="constant", probe_epochs=(), test_every=1000, **_NO_AUGMENTATION)
 _DROPOUTS = dict(dropout=(0.0, 0.1), variant=FOUR)  # the last two axes of each grid
 
-CORRELATION: dict[str, Grid] = {  # scale -> the grid of the correlation study
+CORRELATION: dict[str, Grid] = {  # scale -> grid of the correlation study
     "smoke": Grid(
         base=_STUDY
         | dict(depth=3, epochs=80, train_size=32, val_size=32, batch_size=8, stop_loss=0.3),
@@ -795,7 +785,7 @@ CORRELATION: dict[str, Grid] = {  # scale -> the grid of the correlation study
 }
 
 # %% ../../nbs/training/runs.ipynb #b64a7477
-AXIS_NAMES = {  # field of `RunConfig` that is an axis of the study -> what tables call it
+AXIS_NAMES = {  # axis of the study, a field of `RunConfig` -> name in tables
     "dim": "width",
     "batch_size": "batch size",
     "lr": "learning rate",
@@ -809,12 +799,12 @@ _EIGHT_TYPES = (*SIX, "tost", "crate-alpha")
 
 
 def _of_eight_types(grid: Grid) -> Grid:
-    "The cells of a grid at its largest width, with eight model types of which SRR is defined."
+    "A grid at its largest width, with eight model types for which SRR is defined."
     width = max(grid.axes["dim"])
     return Grid(base=grid.base, axes=grid.axes | dict(dim=(width,), variant=_EIGHT_TYPES))
 
 
-RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study with more model types
+RELATIVES: dict[str, Grid] = {  # scale -> grid of the study with more model types
     "smoke": Grid(
         base=_STUDY | dict(depth=3, epochs=120, train_size=32, val_size=32, lr=1e-3, stop_loss=0.3),
         axes=dict(dim=(24,), batch_size=(4, 8), variant=_THREE_TYPES),
@@ -827,7 +817,7 @@ RELATIVES: dict[str, Grid] = {  # scale -> the grid of the study with more model
 }
 
 # %% ../../nbs/training/runs.ipynb #3f3ada3f
-EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each experiment varies
+EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # experiment -> runs
     "tab1": CORRELATION,
     "fig2": [dict(variant=v) for v in FOUR],
     "tab2": [dict(variant=v, srr_layer=l) for v in FOUR for l in (None, *REGULARISED)],
@@ -835,14 +825,14 @@ EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # what each 
     "relatives": RELATIVES,
 }
 
-# experiments whose runs are measured, too: experiment -> scale -> grid
+# experiments whose runs we also measure: experiment -> scale -> grid
 GRIDS = {name: rows for name, rows in EXPERIMENTS.items() if isinstance(rows, dict)}
 
 # %% ../../nbs/training/runs.ipynb #8b5d0011
 def by_data(
     field: str,  # of `RunConfig`
     digits: int | float,  # its value on the digits
-    other: int | float | None = None,  # its value on other data; None: the scale's own
+    other: int | float | None = None,  # its value on other data; None: the scale's
 ) -> Callable[[RunConfig], int | float]:  # configuration -> value of the field
     "A field whose value depends on the data set, for a row of `EXPERIMENTS`."
 
@@ -856,14 +846,14 @@ def by_data(
 # %% ../../nbs/training/runs.ipynb #9a0b0002
 @cache
 def _equal_width(variant: str, dim: int, **sizes: int) -> int:
-    "The width of a variant that has about as many parameters as CRATE of width `dim`."
+    "The width at which a variant has about as many parameters as CRATE of width `dim`."
     wanted = predict_parameters(variant="crate", dim=dim, **sizes)
     widths = range(sizes["heads"], dim + 1, sizes["heads"])
 
     def parameters(width):
         return predict_parameters(variant=variant, dim=width, **sizes)
 
-    above = bisect_left(widths, wanted, key=parameters)  # the first that has as many, or more
+    above = bisect_left(widths, wanted, key=parameters)  # the first width with at least as many
     nearest = widths[max(0, above - 1) : above + 1]
     return min(nearest, key=lambda width: abs(parameters(width) - wanted))
 
@@ -881,7 +871,7 @@ def equal_width(
 
 
 def _member(variant: str, **fields) -> dict[str, Any]:
-    "A row of the family; on the digits, three layers will do."
+    "A row of the family; three layers are enough for the digits."
     return dict(variant=variant, depth=by_data("depth", 3)) | fields
 
 
@@ -914,7 +904,7 @@ def _masked(variant: str, lr: float, depth: int | None = None, **fields) -> dict
 
 PARTS |= {
     "masked-best": [_masked("crate-mae", lr=1e-4), _masked("vit-mae", lr=1e-3)],
-    "masked-rates": [  # of one seed: which learning rate is best, at the scale's depth and at 4
+    "masked-rates": [  # one seed: the best learning rate, at the scale's depth and at 4
         _masked(v, lr=lr, depth=depth, seed=0)
         for v in ("crate-mae", "vit-mae")
         for depth in (None, 4)

@@ -41,7 +41,7 @@ from .engine import Engine, Replayed
 from .engine import compile_for, cuda_graphs, loading_compiled
 
 # %% ../../nbs/training/step.ipynb #e02617b8
-logger = logging.getLogger("crate_nb")  # of the package: what a run says besides its bar
+logger = logging.getLogger("crate_nb")  # messages of a run outside its progress bar
 
 
 @lru_cache(maxsize=2)
@@ -50,10 +50,10 @@ def _load(spec: str, size: int | None) -> ImageData:
 
 
 def data_for(
-    config: RunConfig,  # names the set, its sizes, and the side of the images
-    data: str | Path | None = None,  # a folder of images, if the label is no known set's
+    config: RunConfig,  # its data set, sizes, and image size
+    data: str | Path | None = None,  # a folder of images, unless the label is a known name
 ) -> ImageData:
-    "The images of a run; a `UserError` if they are not there, or are another set's."
+    "Load the images of a run; a `UserError` if they are missing or of another set."
     spec = str(data) if data is not None else config.dataset
     if data is None and spec not in NAMES:
         raise UserError(
@@ -70,31 +70,31 @@ def data_for(
 # %% ../../nbs/training/step.ipynb #d79edcf5
 MODEL_FIELDS = [
     f.name for f in fields(Architecture) if f.name in RunConfig.model_fields
-]  # of a model
+]  # fields that define a model
 
 
 def architecture_of(
-    config: RunConfig,  # its model
+    config: RunConfig,  # defines the model
     channels: int,  # of the images
     classes: int,  # of the data set
 ) -> Architecture:
-    "The architecture of a run's model: every field that both have, by its name."
+    "The architecture of a run's model, from the fields that both share."
     added = set(type(config).model_fields) - set(RunConfig.model_fields)
-    if added:  # of a class of one's own; it would change the id of the run, and nothing else
+    if added:  # in a user's subclass; it would only change the id of the run
         raise UserError(
             f"no model takes the field {min(added)!r} of {type(config).__name__}; give it to a "
-            "half instead, as in: COMPRESS['mine'] = partial(Sublayer, option=2)"
+            "sublayer instead, as in: COMPRESS['mine'] = partial(Sublayer, option=2)"
         )
     sizes = {name: getattr(config, name) for name in MODEL_FIELDS}
     return Architecture(channels=channels, num_classes=classes, **sizes)
 
 # %% ../../nbs/training/step.ipynb #46e646a9
 def build_model(
-    config: RunConfig,  # its model and its seed
+    config: RunConfig,  # defines model and seed
     channels: int,  # of the images
     classes: int,  # of the data set
 ) -> LayeredModel:  # on the CPU
-    "The model of a run with its initial weights."
+    "The model of a run with random initial weights."
     check_kind(config, RunConfig, "make one with scale_config(scale)")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mix(config.seed, "init"))
@@ -102,11 +102,11 @@ def build_model(
 
 # %% ../../nbs/training/step.ipynb #d4e00002
 def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
-    """The weights in a file; the `UserError` of the last try if none can be read.
+    """Read a weights file; raises the `UserError` of the last attempt if all fail.
 
-    An official file does not tell its channels, nor its heads where its width is of no published
-    size: the run's heads are tried, and grey images where images of three channels do not fit.
-    How often a ViT applies its last norm does not matter, since the run has a head of its own.
+    The tensors of an official file do not determine its channels, nor its heads for unpublished
+    widths. We try the run's heads, and grey images if three channels do not fit. How often a ViT
+    applies its last norm does not matter, since the run has a new head.
     """
     for heads, channels in ((None, 3), (None, 1), (config.heads, 1)):
         try:
@@ -119,16 +119,16 @@ def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
 def start_from(
     config: RunConfig,  # of any run
     path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
-) -> RunConfig:  # with an id of its own
-    "The configuration that starts from the weights in a file; a `UserError` if they can't be read."
+) -> RunConfig:  # has a new id
+    "The configuration that starts from the weights in a file; a `UserError` if we can't read them."
     return config.but(init=_read_start(config, path).digest)
 
 # %% ../../nbs/training/step.ipynb #d4e00003
 def find_start(
-    config: RunConfig,  # its `init`
-    path: str | Path | None = None,  # the file; None: not given
-) -> TrainedWeights | None:  # None: the weights are drawn from the seed
-    "The weights that a run starts from; a `UserError` if their file is not given, or another's."
+    config: RunConfig,  # with its `init`
+    path: str | Path | None = None,  # the file, if given
+) -> TrainedWeights | None:  # None: random weights
+    "The initial weights of a run; a `UserError` if their file is missing or the wrong one."
     if path is None and config.init is None:
         return None
     if path is None:
@@ -138,25 +138,25 @@ def find_start(
         )
     if config.init is None:
         raise UserError(
-            f"run {config.id} starts from weights that are drawn, and {path} is given; "
-            "give no file, or a configuration of training.start_from(config, FILE)"
+            f"run {config.id} starts from random weights, but {path} is given; "
+            "omit the file, or use the configuration training.start_from(config, FILE)"
         )
     weights = _read_start(config, path)
     if weights.digest != config.init:
         raise UserError(
             f"run {config.id} starts from the weights with the digest {config.init}, "
-            f"{path} has the digest {weights.digest}; give the file that the run was begun with"
+            f"but {path} has the digest {weights.digest}; give the file that the run started from"
         )
     return weights
 
 # %% ../../nbs/training/step.ipynb #d4e00004
 def start_model(
-    config: RunConfig,  # its model and its seed
+    config: RunConfig,  # defines model and seed
     channels: int,  # of the images
     classes: int,  # of the data set
     start: TrainedWeights | None = None,  # see `find_start`
 ) -> LayeredModel:  # on the CPU
-    "The model of a run before its first step: its head is drawn, the rest too if nothing is given."
+    "The model of a run before its first step; its head is always random."
     model = build_model(config, channels, classes)
     return model if start is None else fit_weights(model, start)
 
@@ -165,7 +165,7 @@ def plain_loop(
     config: RunConfig,  # of a classifier, without a regulariser
     images: ImageData,  # of the run
 ) -> nn.Module:  # the trained model
-    "The loop that anyone would write; the real one gives the same weights, bit for bit."
+    "A minimal training loop; the real one gives the same weights, bit for bit."
     model = build_model(config, images.channels, images.classes).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=config.lr, fused=True)
     step, steps = 0, config.epochs * math.ceil(len(images.x_train) / config.batch_size)
@@ -190,9 +190,9 @@ def plain_loop(
 def learning_rate(
     config: RunConfig,  # its `lr`, `schedule`, `warmup` and `epochs`
     global_step: int,  # of the whole run, from 0
-    steps: int,  # of the whole run, whether or not a training loss ends it sooner
+    steps: int,  # of the whole run, even if it may stop early
 ) -> float:
-    "The learning rate of steps 0 to `steps` - 1: a linear warm-up, and then the schedule."
+    "The learning rate of steps 0 to `steps` - 1: a linear warm-up, then the schedule."
     warm = config.warmup * (steps // max(config.epochs, 1))
     if global_step < warm:
         return config.lr * (global_step + 1) / (warm + 1)
@@ -201,13 +201,13 @@ def learning_rate(
 # %% ../../nbs/training/step.ipynb #5d03b9e7
 def make_optimizer(
     config: RunConfig,  # its `optimizer`, `lr` and `weight_decay`
-    model: nn.Module,  # on the device where it is trained
+    model: nn.Module,  # on its training device
 ) -> torch.optim.Optimizer:
-    "The optimiser of a run; `found_inf` and a learning rate on the device: see `OPTIMIZERS`."
+    "The optimiser of a run; see `OPTIMIZERS` for `found_inf` and learning rates on the device."
     device, lr, capturable = next(model.parameters()).device, config.lr, False
     if device.type == "cuda":
         lr, capturable = torch.tensor(config.lr, device=device), True
-        # The first steps are not captured, on purpose.
+        # We intentionally do not capture the first steps.
         warnings.filterwarnings("ignore", message="This instance was constructed with capturable")
     rule = OPTIMIZERS[config.optimizer]
     return rule.make(model.parameters(), lr, config.weight_decay, capturable)
@@ -215,9 +215,9 @@ def make_optimizer(
 # %% ../../nbs/training/step.ipynb #7a10c0e7
 def set_rate(
     optimizer: torch.optim.Optimizer,  # of `make_optimizer`, or another
-    rate: float,  # the learning rate of the steps to come
+    rate: float,  # new learning rate
 ):
-    "Set the learning rate of an optimiser, whether it is a number or a tensor on a device."
+    "Set the learning rate of an optimiser, be it a number or a tensor on a device."
     for group in optimizer.param_groups:
         if isinstance(group["lr"], Tensor):
             group["lr"].fill_(rate)
@@ -227,12 +227,12 @@ def set_rate(
 # %% ../../nbs/training/step.ipynb #a5d4087d
 def draw_for(
     config: RunConfig,  # its augmentation and image size
-    count: int,  # images
-    height: int,  # of the images before they are resized, pixels
-    width: int,  # of the images before they are resized, pixels
-    g: torch.Generator,  # of all draws; on the CPU
+    count: int,  # number of images
+    height: int,  # image height before resizing (pixels)
+    width: int,  # image width before resizing (pixels)
+    g: torch.Generator,  # on the CPU
 ) -> Draws:
-    "What the augmentation of a run draws for `count` images of a size."
+    "Draw a run's augmentation for `count` images."
     c = config
     return draw(count, height, width, g, c.image_size, c.crop, c.flip, c.ra_ops, c.ra_magnitude)
 
@@ -240,7 +240,6 @@ def draw_for(
 def _srr_of_layer(
     config: RunConfig, model: LayeredModel, zs: Sequence[Tensor], layer: int
 ) -> Tensor:
-    "The mean SRR of one layer, from the inputs of all layers."
     term = config.srr_eps, config.srr_lam, config.srr_sparsity
     return layer_srr(model.layers[layer - 1], zs[layer - 1], *term)
 
@@ -250,9 +249,9 @@ def batch_loss(
     model: Classifier,  # on the device of the images
     x: Tensor,  # images (B, C, H, W) of the model's size
     y: Tensor,  # labels (B,)
-    layer: int | None = None,  # the one to regularise, 1 to L; None: cross-entropy alone
+    layer: int | None = None,  # regularised layer, 1 to L; None: cross-entropy only
 ) -> tuple[Tensor, dict[str, Tensor]]:  # objective; sums: loss (cross-entropy), srr, correct
-    "What one step minimises on a batch of standardised images, and its parts summed over them."
+    "The objective of a step on standardised images, and its parts summed over the batch."
     srr = torch.zeros((), device=x.device)
     if layer is None:
         logits = model(x)
@@ -268,9 +267,9 @@ def batch_loss(
 
 # %% ../../nbs/training/step.ipynb #74b7d71c
 def batch_means(
-    config: RunConfig,  # whether a layer is regularised
-    sums: dict[str, float],  # as `batch_loss` gives them, over any number of images
-    count: int,  # how many images
+    config: RunConfig,  # with or without a regulariser
+    sums: dict[str, float],  # from `batch_loss`, over any number of images
+    count: int,  # number of images
 ) -> dict[str, float]:  # train_loss (nats), train_accuracy (%), and srr with a regulariser
     "Means over images, named as the columns of a history."
     mean = {name: total / count for name, total in sums.items()}
@@ -283,9 +282,9 @@ def evaluate(
     model: Classifier,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W), of any size
     y: Tensor,  # labels (m,)
-    batch_size: int = 250,  # images at once
-) -> tuple[float, Tensor]:  # mean cross-entropy (nats); which are classified rightly (m,) of bool
-    "Loss and hits on uint8 images that are resized and not augmented."
+    batch_size: int = 250,  # images per batch
+) -> tuple[float, Tensor]:  # mean cross-entropy (nats); correctness (m,) of bool
+    "Loss and hits on uint8 images, resized but not augmented."
     model.eval()
     loss, hits = 0.0, []
     for xb, yb in zip(x.split(batch_size), y.split(batch_size)):
@@ -300,53 +299,53 @@ def score(
     x: Tensor,  # (m, C, H, W) uint8, of any size
     y: Tensor,  # labels (m,)
 ) -> dict[str, float | str]:  # loss (nats), accuracy (%), hits: see `records.unpack_hits`
-    "The score of a classifier, by name: a history keeps its numbers, a record's end its text, too."
+    "The score of a classifier, by name; histories keep its numbers, final metrics its text, too."
     loss, hits = evaluate(model, x, y)
     accuracy = 100 * int(hits.sum()) / len(x)
     return dict(loss=loss, accuracy=accuracy, hits=pack_hits(hits.tolist()))
 
 # %% ../../nbs/training/step.ipynb #7a10c0e3
 def numbers(
-    scored: dict[str, float | str],  # as `Task.score` gives it
+    scored: dict[str, float | str],  # from `Task.score`
 ) -> dict[str, float]:
-    "A score without its text, as a history keeps it."
+    "The numbers of a score, without its text."
     return {name: value for name, value in scored.items() if not isinstance(value, str)}
 
 # %% ../../nbs/training/step.ipynb #0715bfd4
 @dataclass(frozen=True)
 class Task:
-    "What training must know of what is learned."
+    "What to learn: the functions that define a training task."
 
     draw: Callable[..., Draws] = draw_for  # (config, count, height, width, g)
     loss: Callable = batch_loss  # (config, model, x, y, layer) -> objective, sums over the batch
     means: Callable = batch_means  # (config, sums, count) -> columns of a history
-    # (config, model, x, y) -> numbers, `loss` among them, and text by name
+    # (config, model, x, y) -> numbers, including `loss`, and text by name
     score: Callable = lambda config, model, x, y: score(model, x, y)
-    target: Callable[..., Tensor] | None = None  # (config, count, g), as y; None: the labels
+    target: Callable[..., Tensor] | None = None  # (config, count, g), replaces y; None: the labels
     probe: Callable = lambda config, model, images: {}  # columns of a history at probe epochs
 
 
-TASKS: dict[str, Task] = {"classification": Task()}  # a variant names its row
+TASKS: dict[str, Task] = {"classification": Task()}  # variants refer to these rows
 
 # %% ../../nbs/training/step.ipynb #8b5d0002
 def masks_for(
     config: RunConfig,  # its image and patch size, and its mask ratio
-    count: int,  # images
+    count: int,  # number of images
     g: torch.Generator,  # of all draws of the step; on the CPU
-) -> Tensor:  # bool (count, patches), true: removed
+) -> Tensor:  # bool (count, patches), true: masked
     "The masks of a batch; a `UserError` if an image has too few patches."
     patches = (config.image_size // config.patch_size) ** 2
     return draw_masks(count, patches, g, config.mask_ratio)
 
 # %% ../../nbs/training/step.ipynb #8b5d0003
 def masked_batch_loss(
-    config: RunConfig,  # what is predicted; alpha, eps, lam and sparsity of the SRR term
+    config: RunConfig,  # the target; alpha, eps, lam and sparsity of the SRR term
     model: MaskedAutoencoder,  # on the device of the images
     x: Tensor,  # images (B, C, H, W) of the model's size
-    mask: Tensor,  # (B, patches), true: removed
-    layer: int | None = None,  # of the encoder, to be regularised, 1 to L; None: pixels alone
+    mask: Tensor,  # (B, patches), true: masked
+    layer: int | None = None,  # regularised encoder layer, 1 to L; None: pixels only
 ) -> tuple[Tensor, dict[str, Tensor]]:  # objective; sums: loss (of pixels), srr
-    "What one step minimises on the pixels that were removed from a batch, and its parts summed."
+    "The objective of a step on masked pixels, and its parts summed over the batch."
     target = patch_targets(x, config.patch_size, config.norm_pix)
     srr = torch.zeros((), device=x.device)
     if layer is None:
@@ -360,9 +359,9 @@ def masked_batch_loss(
 
 # %% ../../nbs/training/step.ipynb #8b5d0004
 def masked_means(
-    config: RunConfig,  # whether a layer is regularised
-    sums: dict[str, float],  # as `masked_batch_loss` gives them, over any number of images
-    count: int,  # how many images
+    config: RunConfig,  # with or without a regulariser
+    sums: dict[str, float],  # from `masked_batch_loss`, over any number of images
+    count: int,  # number of images
 ) -> dict[str, float]:  # train_loss (per pixel), and srr with a regulariser
     "Means over images, named as the columns of a history."
     means = dict(train_loss=sums["loss"] / count)
@@ -373,11 +372,11 @@ def masked_means(
 def masked_score(
     model: MaskedAutoencoder,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W) uint8, of any size
-    batch_size: int = 250,  # images at once
-    ratio: float = MASK_RATIO,  # share of the patches that is removed
-    norm_pix: bool = False,  # whether the model predicts patches standardised by themselves
+    batch_size: int = 250,  # images per batch
+    ratio: float = MASK_RATIO,  # share of masked patches
+    norm_pix: bool = False,  # whether the model predicts patches that are each standardised
 ) -> dict[str, float | str]:  # loss, per pixel of standardised images
-    "The loss on removed pixels, on images that are resized and not augmented."
+    "The loss on masked pixels of images, resized but not augmented."
     model.eval()
     a, g, total = model.architecture, generator("masks of a test"), 0.0
     for batch in x.split(batch_size):
@@ -389,7 +388,7 @@ def masked_score(
     return dict(loss=float(total) / len(x))
 
 # %% ../../nbs/training/step.ipynb #8b5d0007
-PROBED = 5_000  # images at most that a linear probe is trained on
+PROBED = 5_000  # maximal number of training images of a linear probe
 
 
 @torch.no_grad()
@@ -423,32 +422,31 @@ TASKS["autoencoding"] = Task(
 def task_of(
     config: RunConfig,  # its variant
 ) -> Task:
-    "What training must know of what a configuration learns."
+    "The task of a configuration."
     return TASKS[check_choice("task", VARIANTS[config.variant].task, TASKS)]
 
 # %% ../../nbs/training/step.ipynb #2aba5c59
 def total_steps(
     config: RunConfig,  # its `epochs` and `batch_size`
-    count: int,  # images for training
-) -> int:  # an upper bound where `stop_loss` is given
-    "Optimisation steps of a whole run."
+    count: int,  # number of training images
+) -> int:  # an upper bound with `stop_loss`
+    "The number of optimisation steps of a whole run."
     return config.epochs * math.ceil(count / config.batch_size)
 
 # %% ../../nbs/training/step.ipynb #cecba167
 def _received(chunk: tuple[Tensor, Tensor], made: torch.cuda.Event | None) -> tuple[Tensor, Tensor]:
-    "A chunk that was made beside the steps, safe to be read by them."
+    "Make a chunk from the side stream safe to read on the main stream."
     if made:
         main = torch.cuda.current_stream()
         main.wait_event(made)
         for t in chunk:
-            t.record_stream(main)  # not to be overwritten before the steps have read it
+            t.record_stream(main)  # keeps the memory until the steps have read it
     return chunk
 
 
 def _targets(
     draw: Callable, config: RunConfig, rows: Sequence[Tensor], sources: Sequence[torch.Generator]
 ) -> Tensor:
-    "What is predicted of the images of some batches, where a task draws it, such as masks."
     return torch.cat([draw(config, len(some), g) for some, g in zip(rows, sources)])
 
 
@@ -472,16 +470,16 @@ class Batches:
         self,
         epoch: int,  # from 0
     ) -> tuple[Tensor, ...]:
-        "Which images make the batches of an epoch."
+        "The image indices of the batches of an epoch."
         g = generator(self.config.seed, "order", epoch)
         return torch.randperm(len(self.x), generator=g).split(self.config.batch_size)
 
     def augmented(
         self,
         epoch: int,  # from 0
-        step_in_epoch: int,  # the first of the chunk
+        step_in_epoch: int,  # first step of the chunk
     ) -> tuple[Tensor, Tensor]:
-        "The images of one chunk and what stands beside them, its batches one after the other."
+        "The images and targets of one chunk, with its batches concatenated."
         c, rows = self.config, self.rows(epoch)[step_in_epoch : step_in_epoch + self.chunk]
         global_step = epoch * self.steps_per_epoch + step_in_epoch
         sources = [generator(c.seed, "augment", global_step + i) for i in range(len(rows))]
@@ -495,9 +493,9 @@ class Batches:
     def epoch(
         self,
         epoch: int,  # from 0
-        first: int = 0,  # the step to begin with, within the epoch
+        first: int = 0,  # first step within the epoch
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        "The batches of an epoch from step `first` on."
+        "Iterate over the batches of an epoch, beginning with step `first`."
         ahead = self._prepared(epoch, first)
         for step_in_epoch in range(first, self.steps_per_epoch, self.chunk):
             x, y = _received(*ahead)
@@ -514,16 +512,16 @@ class Batches:
 
 # %% ../../nbs/training/step.ipynb #7a10c0e8
 class OtherRun(UserError):
-    "A checkpoint that a run can't go on from: it is another run's, or another version's."
+    "The run can't resume from a checkpoint of another run or version."
 
 # %% ../../nbs/training/step.ipynb #7a10c1a1
 class Sums:
-    "Sums over images by name, in float64 on one device; all zero until the first batch."
+    "Sums over images by name, in float64 on one device; initially zero."
 
     def __init__(
         self,
         run: str,  # the run's id, for messages
-        device: torch.device,  # where they are kept
+        device: torch.device,  # device of the sums
     ):
         self.run, self.device = run, device
         self.names: list[str] = []
@@ -539,7 +537,7 @@ class Sums:
         if list(sums) != self.names:
             raise OtherRun(
                 f"run {self.run}: its checkpoint holds sums of {', '.join(self.names)}, its "
-                f"steps give {', '.join(sums)}; delete the checkpoint and the run starts anew"
+                f"steps give {', '.join(sums)}; delete the checkpoint to restart the run"
             )
         self.values += torch.stack([v.float() for v in sums.values()]).double()
 
@@ -547,17 +545,17 @@ class Sums:
         self,
         sums: dict[str, float],  # over the images of this epoch
     ):
-        "Go on from these sums."
+        "Continue from these sums."
         self.names = list(sums)
         numbers = list(sums.values())
         self.values = torch.tensor(numbers, dtype=torch.float64, device=self.device)
 
     def zero(self):
-        "Begin again, with the same names."
+        "Reset to zero, with the same names."
         self.values.zero_()
 
     def read(self) -> dict[str, float]:
-        "Wait for the device, and read the sums."
+        "Wait for the device and return the sums."
         return dict(zip(self.names, self.values.tolist()))
 
 # %% ../../nbs/training/step.ipynb #519c8bf2
@@ -582,33 +580,33 @@ class Step:
         self,
         x: Tensor,  # uint8 images of the model's size
         y: Tensor,  # their labels
-        layer: int | None,  # the one to regularise
+        layer: int | None,  # regularised layer
     ):
-        "The step itself: forward, backward, update, sums."
+        "Compute a step: forward, backward, update, sums."
         if not self.model.training:
-            self.model.train()  # to set it again would make compiled code check itself anew
+            self.model.train()  # a repeated call would re-check compiled code
         with self.engine.autocast():
             loss, sums = self.task.loss(self.config, self.model, normalise(x), y, layer)
         self.failed.copy_(torch.maximum(self.failed, (~loss.detach().isfinite()).float()))
         self.optimizer.zero_grad()
         loss.backward()
-        # See `optimizers.OPTIMIZERS`: where `found_inf` is 1, the weights stay.
+        # `found_inf` = 1 keeps the weights, see `optimizers.OPTIMIZERS`.
         self.optimizer.grad_scale, self.optimizer.found_inf = None, self.failed
         self.optimizer.step()
         self.sums.add(sums)
 
     def release_graphs(self):
-        "Give captured steps and their memory free; steps run as they are from now on."
+        "Free captured steps and their memory; later steps run uncaptured."
         self.launch = self.compute
 
     def __call__(
         self,
         x: Tensor,  # uint8 images of the model's size
         y: Tensor,  # their labels
-        layer: int | None,  # the one to regularise
+        layer: int | None,  # regularised layer
         rate: float,  # the learning rate
     ):
-        "One step; an epoch's last, smaller batch runs as it is."
+        "Take one step; the smaller last batch of an epoch runs uncaptured and uncompiled."
         set_rate(self.optimizer, rate)
         if len(x) == self.config.batch_size:
             with loading_compiled():

@@ -46,25 +46,25 @@ from .loop import tidy, train
 
 # %% ../../nbs/training/sweeps.ipynb #092680b2
 def find_grid(
-    name: str,  # `tab1`, or the path of a TOML file
-    scale: str,  # whose grid it is; a file is the same at every scale
+    name: str,  # such as `tab1`, or the path of a TOML file
+    scale: str,  # of the grid; a file is the same at every scale
 ) -> Grid:
-    "The grid called `name`; a `UserError` that says what is wrong with it."
+    "Find a grid by name; a `UserError` if it is unknown or invalid."
     if Path(name).suffix == ".toml":
         return read_grid(Path(name))
     check_choice("grid", name, [*GRIDS, "or the path of a .toml file"])
     check_choice("scale", scale, SCALES)
     if scale not in GRIDS[name]:
         there = ", ".join(GRIDS[name])
-        raise UserError(f"scale {scale} has no grid of {name}; it is there at {there}")
+        raise UserError(f"scale {scale} has no grid of {name}; allowed: {there}")
     return GRIDS[name][scale]
 
 # %% ../../nbs/training/sweeps.ipynb #16a00002
 def dataset_label(
     scale: str,  # a row of `runs.SCALES`
-    dataset: str | None = None,  # a name, a folder, or a label that records carry
+    dataset: str | None = None,  # a name, a folder, or the label of records
 ) -> str:
-    "The label of a data set, by default that of the scale; a `UserError` for an unknown one."
+    "The label of a data set, by default the scale's; a `UserError` for an unknown one."
     if dataset is None:
         return SCALES[check_choice("scale", scale, SCALES)]["dataset"]
     could_be_label = dataset not in NAMES and "/" not in dataset
@@ -80,10 +80,10 @@ def _there(folder: str) -> tuple[int, int]:
 
 def fit_sizes(
     config: RunConfig,  # of a scale
-    dataset: str | Path | None,  # as for `dataset_label`; of interest only if it is a folder
-    given: Collection[str] = (),  # fields that the user has set; they are not changed
-) -> RunConfig:  # `train_size` and `test_size` None, which means all, where the folder has fewer
-    "A scale's configuration with sizes that a folder can meet; what changes is logged once."
+    dataset: str | Path | None,  # as for `dataset_label`; used only if it is a folder
+    given: Collection[str] = (),  # fields set by the user, which we do not change
+) -> RunConfig:  # with `train_size` or `test_size` None (all) if the folder has fewer
+    "Fit the sizes of a configuration to a folder; changes are logged once."
     if dataset is None or dataset in NAMES or not Path(dataset).expanduser().is_dir():
         return config
     train, test = _there(str(dataset))
@@ -93,8 +93,8 @@ def fit_sizes(
         asked = getattr(config, name)
         if name not in given and asked and asked > there:
             what = f"{config.dataset} has fewer {which} images than the {asked:,} of the scale"
-            what += f"; all are used (--set {name}=N takes some)"
-            if there and (what,) not in TOLD:  # without any, the run is refused
+            what += f"; we use all (choose fewer with --set {name}=N)"
+            if there and (what,) not in TOLD:  # an empty split raises an error later
                 TOLD.add((what,))
                 logger.warning(what)
             config = config.but(**{name: None})
@@ -106,8 +106,8 @@ def place_of(
     dataset: str | None = None,  # as for `dataset_label`
     device: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
     **options,  # fields of `Place`, such as `threads`
-) -> tuple[str, Place]:  # the label of the data set, and where runs on it are trained and kept
-    "What a scale, a data set and a device mean for a run; a `UserError` if one is unknown."
+) -> tuple[str, Place]:  # the label of the data set, and the place of its runs
+    "The place of runs at a scale, on a data set and a device; a `UserError` if one is unknown."
     label = dataset_label(scale, dataset)
     pick_device(device)
     is_folder = dataset is not None and Path(dataset).expanduser().is_dir()
@@ -118,9 +118,9 @@ def plan(
     experiment: str,  # a row of `runs.EXPERIMENTS` or of `runs.PARTS`
     scale: str = "quick",  # a row of `runs.SCALES`
     dataset: str | None = None,  # as for `dataset_label`
-    seeds: Sequence[int] | None = None,  # default: those of the scale; for a grid, 0 alone
+    seeds: Sequence[int] | None = None,  # None: the scale's; for a grid, only 0
 ) -> list[RunConfig]:
-    "The runs of an experiment, seed by seed: one seed is complete before the next begins."
+    "The runs of an experiment, ordered by seed."
     base = fit_sizes(scale_config(scale, dataset_label(scale, dataset)), dataset)
     known = EXPERIMENTS | PARTS
     rows = known[check_choice("experiment", experiment, known)]
@@ -134,11 +134,11 @@ def plan(
         for row in rows
         if row.get("srr_layer") in layers
     ]
-    return list(dict.fromkeys(runs))  # rows that differ at one scale may be the same at another
+    return list(dict.fromkeys(runs))  # rows may coincide at some scales
 
 
 def _at_scale(row: dict[str, Any], base: RunConfig) -> RunConfig:
-    "The configuration of a row, in which a value may depend on the scale and on values before it."
+    "The configuration of a row, whose values may depend on the scale and on earlier values."
     values: dict[str, Any] = {}
     for name, value in row.items():
         values[name] = value(base.but(**values)) if callable(value) else value
@@ -146,12 +146,11 @@ def _at_scale(row: dict[str, Any], base: RunConfig) -> RunConfig:
 
 # %% ../../nbs/training/sweeps.ipynb #16a00007
 def _once(keys: Iterable[str], *where) -> list[RunConfig]:
-    "The runs of several experiments, each once."
     return list({c.id: c for key in keys for c in plan(key, *where)}.values())
 
 
 def _order(config: RunConfig) -> tuple[int, int]:
-    "By seed; within a seed plain runs, then layer 12, then the other layers."
+    "The sorting key: seed, then plain runs before layer 12 before the other layers."
     order: dict[object, int] = {None: 0, 12: 1}
     return config.seed, order.get(config.srr_layer, 2)
 
@@ -162,7 +161,7 @@ def queue(
     dataset: str | None = None,
     seeds: Sequence[int] | None = None,
 ) -> list[tuple[list[RunConfig], bool]]:
-    """The runs that experiments need, each once, in the order of what they buy.
+    """List the distinct runs of experiments, the most useful first.
 
     Parameters
     ----------
@@ -171,14 +170,14 @@ def queue(
     scale : str, default "quick"
         A row of `SCALES`.
     dataset : str, optional
-        A name, a folder, or a label of records; None: that of the scale.
+        A name, a folder, or a label of records; None: the scale's.
     seeds : sequence of int, optional
-        None: those of the scale; for a grid, 0 alone.
+        None: the scale's; for a grid, only 0.
 
     Returns
     -------
     list of tuple
-        (runs, whether they are measured): the first seed, then the grids, then the other seeds.
+        (runs, whether we measure them): the first seed, then the grids, then the other seeds.
 
     Raises
     ------
@@ -202,11 +201,11 @@ def queue(
 
 # %% ../../nbs/training/sweeps.ipynb #5d0a11c2
 def grid_configs(
-    grid: Grid,  # what to change of the scale's configuration
+    grid: Grid,  # overrides the scale's configuration
     scale: str,  # a row of `runs.SCALES`
-    dataset: str | None = None,  # a name, a folder or a label of records; default: the scale's
+    dataset: str | None = None,  # a name, a folder or a label of records; None: the scale's
 ) -> list[RunConfig]:  # in the order of `grid.rows()`
-    "The configurations of a grid, each once and validated; a `UserError` if one is not allowed."
+    "The distinct configurations of a grid; a `UserError` if one is invalid."
     label = dataset_label(scale, dataset)
     made = ((scale_config(scale, **dict(dataset=label) | row), row) for row in grid.rows())
     fitted = (without_idle(fit_sizes(config, dataset, row)) for config, row in made)
@@ -216,33 +215,33 @@ def grid_configs(
 def sweep_configs(
     name: str,  # of a rule, such as `E2`, or as for `find_grid`
     scale: str,  # a row of `runs.SCALES`
-    dataset: str | None = None,  # a name, a folder or a label of records; default: the scale's
+    dataset: str | None = None,  # a name, a folder or a label of records; None: the scale's
 ) -> list[RunConfig]:
-    "The runs of a frozen rule or of a grid; a `UserError` if the rule is about other data."
+    "The runs of a frozen rule or of a grid; a `UserError` if the rule uses other data."
     if (rule := rules_here().get(name)) is None:
         return grid_configs(find_grid(name, scale), scale, dataset)
     if (scale, dataset_label(scale, dataset)) != (rule.scale, rule.dataset):
         raise UserError(
-            f"rule {name} is about scale {rule.scale} on {rule.dataset}; "
-            f"give --scale {rule.scale} and the data set {rule.dataset}"
+            f"rule {name} is for scale {rule.scale} on {rule.dataset}; "
+            f"use --scale {rule.scale} and the data set {rule.dataset}"
         )
     return rule.configs()
 
 # %% ../../nbs/training/sweeps.ipynb #7b1e2405
 def without_rule(name: str, rule: Rule) -> list[str]:
-    """The records of a rule's runs that began under another rule, or, unless exempt, under none.
+    """Find records of a rule's runs that started without the rule and are not exempt.
 
     Parameters
     ----------
     name : str
-        Of the rule, such as E2.
+        The name of the rule, such as E2.
     rule : Rule
-        As `read_rules` gives it.
+        The rule, from `read_rules`.
 
     Returns
     -------
     list of str
-        Ids; empty: all is well.
+        Ids, normally none.
 
     Examples
     --------
@@ -269,21 +268,21 @@ def _is_there(record: Record) -> bool:
 
 @dataclass(frozen=True)
 class Work:
-    "What a sweep does with each run."
+    "The task of a sweep for each run."
 
-    compute: Callable[..., Record] = train  # (config, place, force=, report=); workers import it
-    leaves: Callable[[Record], bool] = _is_there  # whether a record holds all that the work leaves
-    done: str = "trained"  # what a run is then, in a word
+    compute: Callable[..., Record] = train  # (config, place, force=, report=); importable
+    leaves: Callable[[Record], bool] = _is_there  # whether a record is complete
+    done: str = "trained"  # a word for a finished run
 
     def is_done(
         self,
-        record: Record | None,  # None: there is none yet
+        record: Record | None,  # None: not recorded
     ) -> bool:
-        "Whether a run has nothing left to do."
+        "Whether a run is finished."
         return record is not None and self.leaves(record)
 
 
-TRAIN = Work()  # a record is enough
+TRAIN = Work()  # requires only a record
 
 # %% ../../nbs/training/sweeps.ipynb #3f1d7b03
 def _note(store: Store, id: str) -> Path:
@@ -291,26 +290,26 @@ def _note(store: Store, id: str) -> Path:
 
 
 def _note_failure(store: Store, id: str, error: Exception):
-    "Write why a run failed to its work folder: one line for a `UserError`, else the traceback."
+    "Save the reason of a failure to the work folder: a line for a `UserError`, else a traceback."
     text = str(error) if isinstance(error, UserError) else traceback.format_exc()
     try:
         write_atomic(_note(store, id), text)
     except UserError:
-        pass  # the disk may be full; the caller raises the failure itself, which matters more
+        pass  # the disk may be full; the caller raises the original error
 
 
 def run_one(
-    config: RunConfig,  # what is trained
-    place: Place | str | None = None,  # where, or a scale; None: the scale with the run's sizes
-    work: Work = TRAIN,  # what is done with it
-    wait: float = 2.0,  # seconds between looks at a busy run
-    force: bool = False,  # train it even if there is a record
+    config: RunConfig,  # the run
+    place: Place | str | None = None,  # place or scale; None: the scale with the run's sizes
+    work: Work = TRAIN,  # what to compute
+    wait: float = 2.0,  # seconds between checks of a busy run
+    force: bool = False,  # train even if recorded
     report: Callable | None = None,  # as for `training.train`
     **options,  # fields of `Place`
 ) -> Record:
-    """The record of one run of a sweep; what is missing of it is computed.
+    """Compute what is missing of one run of a sweep, and return its record.
 
-    A failure is noted in the run's work folder and raised; `Paused` at a deadline.
+    A failure is saved in the run's work folder and raised; `Paused` at a deadline.
     """
     place = as_place(place, **options)
     store = place.store(config)
@@ -320,7 +319,7 @@ def run_one(
         try:
             return work.compute(config, place, force=force, report=report)
         except Busy:
-            logger.info("run %s: another process has it; waiting", config.id)
+            logger.info("run %s: waiting for another process", config.id)
             time.sleep(wait)
         except Paused:
             raise
@@ -330,10 +329,10 @@ def run_one(
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000b
 def worker_devices(
-    device: str = "auto",  # as for `train`; a GPU without an index: all of them
+    device: str = "auto",  # as for `train`; a GPU without an index: all GPUs
     workers: int | None = None,  # processes, at least 1; None: one per core or GPU
 ) -> list[str]:  # one per worker process
-    "Where the workers run; several GPUs take turns. A `UserError` if `workers` is below 1."
+    "The devices of the workers, which share several GPUs evenly; a `UserError` for `workers` < 1."
     if workers is not None and workers < 1:
         raise UserError(f"{workers} workers; give at least 1")
     chosen = pick_device(device)
@@ -344,28 +343,28 @@ def worker_devices(
     return [gpus[i % len(gpus)] for i in range(workers or len(gpus))]
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000e
-_reports: Any = None  # of a worker: where it reports progress
-_device: str | None = None  # of a worker: what it computes on
+_reports: Any = None  # progress connection of a worker
+_device: str | None = None  # device of a worker
 
 
 def _start_worker(reports: Connection, devices: Connection, names: Sequence[str], told: set):
-    "Runs once in each worker process: no keyboard interrupts, and no life after the parent."
+    "Initialise a worker process: ignore Ctrl-C, and end with the parent."
     global _reports, _device
-    TOLD.update(told)  # what the parent has said already
+    TOLD.update(told)  # messages already logged by the parent
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reports, _device = reports, names[os.read(devices.fileno(), 1)[0]]
 
 
 class _Reporter:
-    "What a worker tells of a run's steps, a few times a second."
+    "Reports the steps of a worker's run, a few times per second."
 
     def __init__(self, id: str):
         self.id, self.pending, self.seen, self.last = id, 0, 0, 0.0
         self.tell(0, {})
 
     def tell(self, steps: int, values: dict):
-        _reports.send((self.id, steps, values))  # below 4 kB, so it arrives whole or not at all
+        _reports.send((self.id, steps, values))  # below 4 kB, so the write is atomic
 
     def __call__(self, steps: int, values: dict):
         self.pending += steps
@@ -376,25 +375,25 @@ class _Reporter:
 
 
 def _work(task: Callable, config: RunConfig, place: Place, force: bool, steps: int) -> str | None:
-    "Run a task in a worker: why it failed, or None."
+    "Run a task in a worker; return the reason of a failure, or None."
     report = _Reporter(config.id)
     try:
         task(config, place.but(device=_device), force=force, report=report)
     except Paused:
         pass
     except NotCaptured:
-        os._exit(1)  # as if killed: another process takes the run up, without
+        os._exit(1)  # as if killed: another process resumes without graphs
     except UserError as e:
         return str(e)
-    except Exception as e:  # such as out of memory: the other runs go on
+    except Exception as e:  # such as out of memory: the other runs continue
         return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"
-    finally:  # a run that stopped early is over all the same
+    finally:  # count the remaining steps of a run that stopped early
         report.tell(report.pending + steps - report.seen, {})
     return None
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000f
 def _watch(futures, reports: Connection, bar) -> set[str]:
-    "Forward progress to the bar until all runs are over; the ids of those that began."
+    "Forward progress to the bar until all runs end; the ids of runs that began."
     begun = set()
     while (more := reports.poll(0.3)) or not all(f.done() for f in futures):
         if not more:
@@ -410,7 +409,7 @@ def _watch(futures, reports: Connection, bar) -> set[str]:
 
 
 def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
-    "The futures of `calls`; fewer if a worker is killed before all are submitted."
+    "The futures of `calls`, only some if a worker dies during submission."
     futures = {}
     try:
         for id, call in calls.items():
@@ -422,7 +421,7 @@ def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
 
 @contextmanager
 def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]]:
-    "Worker processes, one per device, and where they report."
+    "Worker processes, one per device, and their progress connection."
     processes = multiprocessing.get_context("spawn")
     names = sorted(set(devices))
     with ExitStack() as pipes:
@@ -434,7 +433,7 @@ def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]
         pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
         try:
             yield pool, reports
-        except BaseException:  # such as Ctrl-C: whatever ends the sweep here ends its workers
+        except BaseException:  # such as Ctrl-C: end the workers with the sweep
             for p in (pool._processes or {}).values():
                 p.terminate()
             raise
@@ -443,9 +442,9 @@ def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]
 
 
 def _run_pool(calls: dict[str, tuple], devices: list[str], bar):
-    """Run `calls` (id -> arguments of `_work`) until all have ended or a worker was killed.
+    """Run `calls` (id -> arguments of `_work`) until all end or a worker is killed.
 
-    Of the runs that ended: id -> why it failed, or None; and the ids of those that were cut off.
+    Returns id -> reason of failure or None for ended runs, and the ids of interrupted runs.
     """
     with _pool(devices) as (pool, reports):
         futures = _submit(pool, calls)
@@ -455,27 +454,25 @@ def _run_pool(calls: dict[str, tuple], devices: list[str], bar):
 
 # %% ../../nbs/training/sweeps.ipynb #16a00011
 def _suspects(batch: list[str], ended: dict, found: dict, cut_off: set[str]) -> set[str]:
-    "The runs during which a worker was killed; all, if it died before any had begun."
     if cut_off or found:
         return cut_off
     return set(batch) - ended.keys()
 
 
 def _given_up(id: str, kills: int, has_begun: bool) -> str:
-    "Why a run is given up."
     if has_begun:
         return (
             f"run {id}: its process was killed {kills} times (out of memory?); run the "
-            "same command again to go on from its checkpoint, with fewer workers if need be"
+            "same command again to resume from its checkpoint, perhaps with fewer workers"
         )
     return (
-        f"run {id}: no worker process could begin it; what they printed is above. Each imports "
-        "the script that started it, which must train under `if __name__ == '__main__':`"
+        f"run {id}: no worker process could start it, see their output above. Each imports the "
+        "script that started it, which must train under `if __name__ == '__main__':`"
     )
 
 
 def _run_batches(calls: dict[str, tuple], devices: list[str], bar, kills: int) -> dict:
-    "Run all calls in pools, again and again until each has ended or is given up."
+    "Run all calls in pools until each has ended or is given up."
     ended: dict[str, str | None] = {}
     killed = dict.fromkeys(calls, 0)
     while left := [i for i in calls if i not in ended]:
@@ -487,20 +484,20 @@ def _run_batches(calls: dict[str, tuple], devices: list[str], bar, kills: int) -
             killed[i] += 1
             if killed[i] >= kills:
                 ended[i] = _given_up(i, kills, has_begun=bool(found or cut_off))
-        # What a killed worker had done is reported again by its successor.
+        # The successor of a killed worker reports its steps again.
         bar.n = sum(calls[i][-1] for i in ended)
     return ended
 
 # %% ../../nbs/training/sweeps.ipynb #16a00012
 def run_all(
     configs: Sequence[RunConfig],  # at least one, all on one data set
-    place: Place | str | None = None,  # where, or a scale; its device and workers: all of them
-    force: bool = False,  # handed on to `task`
-    task: Callable = train,  # task(config, place, force=, report=), importable by a worker
-    kills: int = 4,  # killed processes after which a run is given up
+    place: Place | str | None = None,  # place or scale; by default we use all devices
+    force: bool = False,  # passed to `task`
+    task: Callable = train,  # task(config, place, force=, report=), importable by workers
+    kills: int = 4,  # we give up a run after this number of killed processes
     **options,  # fields of `Place`
-) -> dict[str, str]:  # id -> why it failed
-    "Run `task` on every configuration, several at a time; a run that is put aside has not failed."
+) -> dict[str, str]:  # id -> reason of failure
+    "Run `task` on all configurations in parallel; a paused run is not a failure."
     place = as_place(place, **options)
     images = len(data_for(configs[0], place.data).x_train)
     devices = worker_devices(place.device, place.workers)
@@ -512,7 +509,6 @@ def run_all(
 
 # %% ../../nbs/training/sweeps.ipynb #16a00013
 def _check_data(configs: Sequence[RunConfig], place: Place):
-    "Refuse data that can't be read or that are not those of the records."
     first = configs[0]
     check_same_images(place.store(first), data_for(first, place.data), first)
 
@@ -520,7 +516,7 @@ def _check_data(configs: Sequence[RunConfig], place: Place):
 def _missing(
     store: Store, configs: Sequence[RunConfig], work: Work
 ) -> dict[str, RunConfig]:  # by id
-    "The runs that are not done; the work folders of the others are tidied up."
+    "The unfinished runs; also tidies the work folders of the others."
     missing = {}
     for c in configs:
         record = store.get(c)
@@ -532,20 +528,20 @@ def _missing(
 
 
 def train_all(
-    configs: Sequence[RunConfig],  # all on one data set; equal ones are trained once
-    place: Place | str | None = None,  # where, or a scale; None: the scale with the runs' sizes
-    force: bool = False,  # train again what is recorded
-    work: Work = TRAIN,  # what is done with each
+    configs: Sequence[RunConfig],  # all on one data set; duplicates are trained once
+    place: Place | str | None = None,  # place or scale; None: the scale with the runs' sizes
+    force: bool = False,  # train recorded runs again
+    work: Work = TRAIN,  # what to compute
     **options,  # fields of `Place`
-) -> list[Record | None]:  # in the order of `configs`; None: put aside at the deadline
-    "The records of all `configs`, several at a time; a `UserError` at the end if some fail."
+) -> list[Record | None]:  # in the order of `configs`; None: paused at the deadline
+    "The records of all `configs`, computed in parallel; a `UserError` at the end if some fail."
     place = as_place(place, **options)
     pick_device(place.device)
     if not configs:
         return []
     store = place.store(configs[0])
     missing = {c.id: c for c in configs} if force else _missing(store, configs, work)
-    if missing or place.data is not None:  # an unreadable data set fails here, before any work
+    if missing or place.data is not None:  # fail early if the data are unreadable
         _check_data(configs, place)
     failed = (
         run_all(list(missing.values()), place, force, partial(run_one, work=work))
@@ -555,7 +551,7 @@ def train_all(
     if failed:
         raise UserError(
             f"{len(failed)} of {len(missing)} runs failed, the others are recorded; "
-            f"the first: {next(iter(failed.values()))}"
+            f"first failure: {next(iter(failed.values()))}"
         )
     return [store.get(c) for c in configs]
 
@@ -563,34 +559,34 @@ def train_all(
 def sweep_local(
     configs: Sequence[RunConfig], place: Place | str | None = None, work: Work = TRAIN, **options
 ) -> dict[str, str]:
-    """Compute what is missing of a sweep, in worker processes on this machine.
+    """Compute the missing runs of a sweep in worker processes on this machine.
 
     Parameters
     ----------
     configs : sequence of RunConfig
         At least one, all on one data set.
     place : Place or str, optional
-        Where, or a scale, whose records the runs join; None: the scale with the runs' sizes, or
-        own.
+        Where to compute and store the runs, or a scale for their records. None: the scale with
+        the runs' sizes, or own.
     work : Work, optional
-        What is done with each run: `TRAIN`, or `MEASURE` of `study.measures`, which measures, too.
+        What to compute for each run: `TRAIN`, or `MEASURE` of `study.measures`.
     **options
         Fields of `Place`, such as `workers=2` or `device="cpu"`.
 
     Returns
     -------
     dict of str to str
-        Id -> why the run failed; empty if all is well.
+        Id -> reason of failure; empty if no run fails.
 
     Raises
     ------
     UserError
-        If the data are missing or are not those of the records.
+        If the data are missing or differ from those of the records.
 
     Notes
     -----
-    Worker processes import the script that started them, so a script calls it under
-    `if __name__ == "__main__":`.
+    Worker processes import the script that started them, so call this function under
+    `if __name__ == "__main__":` in a script.
 
     Examples
     --------
@@ -609,23 +605,23 @@ def sweep_local(
 
 # %% ../../nbs/training/sweeps.ipynb #be570002
 def best_runs(
-    records: Iterable[Record],  # with validation images; seeds that all have are averaged
-) -> pd.DataFrame:  # what varies, the mean score, its runs; the best row first, a config in each
-    "Configurations sorted by validation: by accuracy, or by loss where the task has no accuracy."
+    records: Iterable[Record],  # with validation images; we average over shared seeds
+) -> pd.DataFrame:  # varied fields, mean score, number of runs and config; best row first
+    "Rank configurations by validation accuracy, or by loss if the task has no accuracy."
     groups: dict[RunConfig, dict[tuple[int, int], Record]] = {}
     for record in records:
         if not record.config.val_size:
             raise UserError(
-                f"run {record.id} has no validation images, and the test images choose nothing; "
+                f"run {record.id} has no validation images, and we never select on test images; "
                 "train it with val_size, such as --set val_size=2000"
             )
         c = record.config
         groups.setdefault(c.but(seed=0, subset=0), {})[c.seed, c.subset] = record
     if not groups:
-        raise UserError("no record to choose from; train some with val_size")
+        raise UserError("no records to rank; train some with val_size")
     shared = set.intersection(*map(set, groups.values()))
     if not shared:
-        raise UserError("no seed is there for every configuration; train one for all of them")
+        raise UserError("no seed is shared by all configurations; train one for all of them")
     chosen = {c: [found[key] for key in sorted(shared)] for c, found in groups.items()}
     has_accuracy = all("val_accuracy" in r.final for rs in chosen.values() for r in rs)
     score = "val_accuracy" if has_accuracy else "val_loss"
@@ -640,15 +636,13 @@ def best_runs(
 
 # %% ../../nbs/training/sweeps.ipynb #5d0a11ca
 def _require(command: str):
-    "Refuse a machine that does not have this command of SLURM."
     if not shutil.which(command):
-        raise UserError(f"no SLURM on this machine ({command} is not found); use --engine local")
+        raise UserError(f"no SLURM on this machine ({command} not found); use --engine local")
 
 
 def _slurm(*command: str) -> str:
-    "The output of a SLURM command."
     _require(command[0])
-    silent = "SLURM does not answer ({}); is its controller running?"
+    silent = "SLURM does not respond ({}); check that its controller is running"
     try:
         out = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
@@ -660,7 +654,6 @@ def _slurm(*command: str) -> str:
 
 
 def _queue() -> dict[str, str]:
-    "The jobs in SLURM's queue: id -> state."
     return dict(line.split() for line in _slurm("squeue", "-h", "-r", "-o", "%i %T").splitlines())
 
 
@@ -669,7 +662,7 @@ def _job_file(store: Store, id: str) -> Path:
 
 
 def _job_of(store: Store, id: str) -> dict[str, str] | None:
-    "The job that a run was submitted as: its id (`job`) and its log; None if there is none."
+    "The job of a run: its id (`job`) and its log; None without a job."
     path = _job_file(store, id)
     if not path.is_file():
         return None
@@ -680,23 +673,22 @@ def _job_of(store: Store, id: str) -> dict[str, str] | None:
 
 # %% ../../nbs/training/sweeps.ipynb #cd85d17f
 STATES = ("done", "running", "queued", "failed", "missing")  # of a run in a sweep
-_ONLY_TRAINED = "trained, not "  # and what the work would leave
+_ONLY_TRAINED = "trained, not "  # followed by the word for finished work
 
 
 def _tail(path: Path, lines: int = 3) -> str:
-    "The last lines of a log; those of submitit are left out, since they tell nothing of the run."
+    "The last lines of a log, without those of submitit."
     try:
         text = path.read_text(errors="replace")
     except OSError:
-        return "it left no log"
+        return "there is no log"
     found = [line.strip() for line in text.splitlines() if not line.startswith("submitit ")]
-    return " | ".join([line for line in found if line][-lines:]) or "it says nothing"
+    return " | ".join([line for line in found if line][-lines:]) or "the log is empty"
 
 
 def _lost(job: dict[str, str]) -> str:
-    "What there is to say of a job that is neither in the queue nor recorded."
     return (
-        f"job {job['job']} left the queue without a record, cancelled or killed; "
+        f"job {job['job']} left the queue without a record (cancelled or killed); "
         f"{job['log']} ends with: {_tail(Path(job['log']))}"
     )
 
@@ -704,7 +696,6 @@ def _lost(job: dict[str, str]) -> str:
 def _at_rest(
     record: Record | None, note: Path, job: dict[str, str] | None, work: Work
 ) -> tuple[str, str]:
-    "The state of a run that nobody works on and that is not complete: failed or missing."
     if note.is_file():
         return "failed", _tail(note)
     if record:
@@ -713,7 +704,7 @@ def _at_rest(
 
 
 def _state(config: RunConfig, store: Store, work: Work, queue: dict[str, str]) -> tuple[str, str]:
-    "The state of a run, and what there is to say of it; `queue` is older than its record."
+    "The state of a run and a note; `queue` must be older than the record that we read."
     job = _job_of(store, config.id)
     slurm = queue.get(job["job"]) if job else None
     record = store.get(config)
@@ -728,12 +719,12 @@ def _state(config: RunConfig, store: Store, work: Work, queue: dict[str, str]) -
 # %% ../../nbs/training/sweeps.ipynb #5d0a11cc
 def sweep_status(
     configs: Sequence[RunConfig],  # one row each
-    place: Place | str,  # where, or a scale: whose records they are
-    work: Work = TRAIN,  # what is done with each run
+    place: Place | str,  # place or scale of the records
+    work: Work = TRAIN,  # the work of the sweep
 ) -> pd.DataFrame:  # index: ids; columns: state, note
-    """Each run of a sweep: done, running, queued, failed (with the end of its log) or missing.
+    """The state of each run of a sweep: done, running, queued, failed (with its log) or missing.
 
-    A `UserError` if jobs were submitted and SLURM does not answer.
+    Raises a `UserError` if jobs were submitted and SLURM does not respond.
     """
     store = as_place(place).store(configs[0])
     rows = {c.id: ("done", "") for c in configs}
@@ -746,13 +737,13 @@ def sweep_status(
 # %% ../../nbs/training/sweeps.ipynb #5d0a11cf
 def describe(
     status: pd.DataFrame,  # from `sweep_status`
-) -> str:  # a line per state, one for runs without measures, then one per failed run
-    "How many runs are in each state, and which failed, why."
+) -> str:  # one line per state, one for runs without measures, then one per failed run
+    "Count the runs in each state, and list the failures."
     counts = status.state.value_counts()
     lines = [f"{state:<8} {counts[state]:>5}" for state in STATES if state in counts]
     trained = status.note[status.note.str.startswith(_ONLY_TRAINED)]
     if len(trained):
-        why = f"{trained.iloc[0]}; with --no-measures they are done"
+        why = f"{trained.iloc[0]}; finished with --no-measures"
         lines.append(f"{len(trained)} of the missing are {why}")
     failed = status[status.state == "failed"]
     return "\n".join(lines + [f"failed: {id}: {row.note}" for id, row in failed.iterrows()])
@@ -761,7 +752,7 @@ def describe(
 def _patient_status(
     configs: Sequence[RunConfig], place: Place | str, work: Work, every: float
 ) -> pd.DataFrame:
-    "As `sweep_status`; where SLURM does not answer, up to five more questions are asked."
+    "Like `sweep_status`, with up to five retries if SLURM does not respond."
     for _ in range(5):
         try:
             return sweep_status(configs, place, work)
@@ -771,7 +762,6 @@ def _patient_status(
 
 
 def _show(bar, status: pd.DataFrame):
-    "Move a bar over runs to what a status says."
     counts = status.state.value_counts()
     bar.n = int(counts.get("done", 0))
     bar.set_postfix({k: int(counts[k]) for k in ("running", "queued", "failed") if k in counts})
@@ -780,13 +770,13 @@ def _show(bar, status: pd.DataFrame):
 def wait_for(
     configs: Sequence[RunConfig],  # as for `sweep_status`
     place: Place | str,  # as for `sweep_status`
-    work: Work = TRAIN,  # what is done with each run
-    every: float = 5.0,  # seconds between looks
+    work: Work = TRAIN,  # the work of the sweep
+    every: float = 5.0,  # seconds between checks
     progress: bool = True,  # show a bar over runs
 ) -> pd.DataFrame:  # as from `sweep_status`
-    """Watch a submitted sweep until no run is queued or running; its last status.
+    """Wait until no run of a submitted sweep is queued or running; return its last status.
 
-    A `UserError` if SLURM gives no answer six times in a row.
+    Raises a `UserError` if SLURM fails to respond six times in a row.
     """
     with progress_bar(total=len(configs), unit="run", disable=not progress) as bar:
         while True:
@@ -798,24 +788,24 @@ def wait_for(
 
 # %% ../../nbs/training/sweeps.ipynb #066c5481
 class SlurmOptions(Strict):
-    "What the jobs ask for."
+    "Resources of SLURM jobs."
 
-    partition: str | None = None  # default: the cluster's
-    time: Positive = 240  # minutes for one job; a run that needs more goes on in the next
-    cpus: Positive = 1  # for one job; also its threads
-    mem: Positive | None = None  # GB; default: the cluster's
-    gpus: pydantic.NonNegativeInt = 0  # for one job
-    jobs: Positive = 64  # at most at once
+    partition: str | None = None  # None: the cluster's default
+    time: Positive = 240  # minutes per job; a longer run resumes in the next job
+    cpus: Positive = 1  # per job; also its threads
+    mem: Positive | None = None  # GB per job; None: the cluster's default
+    gpus: pydantic.NonNegativeInt = 0  # per job
+    jobs: Positive = 64  # maximum of simultaneous jobs
 
 # %% ../../nbs/training/sweeps.ipynb #5d0a11d5
 def check_slurm(
-    options: SlurmOptions,  # only `partition` and `gpus` are looked at
-    device: str = "auto",  # `auto`, `cpu` or `cuda` (also with an index), which needs a GPU
+    options: SlurmOptions,  # we check only `partition` and `gpus`
+    device: str = "auto",  # `auto`, `cpu` or `cuda` (also with an index); `cuda` needs a GPU
 ):
-    "A `UserError` unless jobs with these options can be submitted from here."
+    "Raise a `UserError` unless jobs with these options can be submitted from here."
     kind = check_choice("device", device.partition(":")[0], ["auto", "cpu", "cuda"])
     if kind == "cuda" and not options.gpus:
-        raise UserError(f"device {device!r} for jobs without a GPU; add --gpus 1")
+        raise UserError(f"device {device!r} needs jobs with a GPU; add --gpus 1")
     partitions = [p.rstrip("*") for p in _slurm("sinfo", "-h", "-o", "%P").split()]
     if options.partition is not None:
         check_choice("partition", options.partition, partitions)
@@ -827,13 +817,13 @@ def check_slurm(
 
 # %% ../../nbs/training/sweeps.ipynb #a9c6fa2a
 def _own_script() -> Path | None:
-    "The script that this process runs, which may have added rows; None for a command or notebook."
+    "The script of this process, which may have added rows; None for a command or notebook."
     script = getattr(sys.modules["__main__"], "__file__", None)
     return Path(script).resolve() if script and script.endswith(".py") else None
 
 
 class _Job:
-    "What a job does; it can be sent, and sent again."
+    "The picklable work of a job."
 
     def __init__(self, config: RunConfig, home: Path, place: Place, work: Work):
         self.config, self.home, self.place, self.work = config, home, place, work
@@ -849,14 +839,14 @@ class _Job:
         run_one(self.config, self.place, self.work)
         return self.config.id
 
-    def checkpoint(self):  # submitit calls it before it puts a job back into the queue
+    def checkpoint(self):  # submitit calls this before it requeues a job
         import submitit
 
         return submitit.helpers.DelayedSubmission(self)
 
 # %% ../../nbs/training/sweeps.ipynb #5d0a11d9
 def _executor(folder: Path, options: SlurmOptions):
-    "What submits jobs as one array; `folder` receives the batch script and the logs."
+    "An executor for job arrays; `folder` receives the batch script and the logs."
     import submitit
 
     asked = dict(
@@ -878,7 +868,7 @@ def _executor(folder: Path, options: SlurmOptions):
 
 
 def _send(executor, jobs: Sequence[_Job]) -> list:
-    "Submit jobs as one array; the submitit jobs. A `UserError` if SLURM refuses them."
+    "Submit jobs as one array; the submitit jobs. A `UserError` if SLURM rejects them."
     import submitit
 
     with warnings.catch_warnings():
@@ -888,35 +878,34 @@ def _send(executor, jobs: Sequence[_Job]) -> list:
                 return [executor.submit(job) for job in jobs]
         except submitit.core.utils.FailedJobError as e:
             why = " ".join(str(e).split())
-            raise UserError(f"SLURM refuses these jobs: {why}") from None
+            raise UserError(f"SLURM rejected these jobs: {why}") from None
 
 
 def _remember(store: Store, config: RunConfig, job):
-    "Note as which job a run was submitted; a note of an earlier failure is dropped."
+    "Save the job of a run, and remove the note of an earlier failure."
     _note(store, config.id).unlink(missing_ok=True)
     known = dict(job=job.job_id, log=str(job.paths.stdout), config=config.model_dump(mode="json"))
     write_atomic(_job_file(store, config.id), json.dumps(known))
 
 # %% ../../nbs/training/sweeps.ipynb #5d0a11da
 def _unattended(configs: Sequence[RunConfig], place: Place, work: Work) -> list[RunConfig]:
-    "The runs that are neither complete nor running nor in the queue."
     states = sweep_status(configs, place, work).state
     return [c for c in configs if states[c.id] in ("missing", "failed")]
 
 
 def submit_slurm(
     configs: Sequence[RunConfig],  # at least one, all on one data set
-    place: Place | str,  # where, or a scale; all nodes must see the folder of its data
-    work: Work = TRAIN,  # what is done with each run
-    options: SlurmOptions = SlurmOptions(),  # what each job asks for
+    place: Place | str,  # place or scale; all nodes must be able to read the data folder
+    work: Work = TRAIN,  # the work of the sweep
+    options: SlurmOptions = SlurmOptions(),  # resources of each job
 ) -> list:  # submitit jobs
-    """Submit a job for each run that is not complete, running or in the queue; returns at once.
+    """Submit a job for each run that is not complete, running or queued, without waiting.
 
-    A `UserError` if SLURM does not take the jobs or the data can't be read.
+    Raises a `UserError` if SLURM rejects the jobs or the data are unreadable.
     """
     place = as_place(place)
     check_slurm(options, place.device)
-    _check_data(configs, place)  # pictures are decoded here, once for all jobs
+    _check_data(configs, place)  # decodes images here, once for all jobs
     store, left = place.store(configs[0]), _unattended(configs, place, work)
     if not left:
         return []
@@ -930,7 +919,7 @@ def submit_slurm(
 
 # %% ../../nbs/training/sweeps.ipynb #16a00015
 def _noise_batch(config: RunConfig, device: torch.device, images: int):
-    "Black images as the data set has them, their labels, and the number of classes."
+    "Black images of the data set's shape, labels, and the number of classes."
     channels, classes = dataset_shape(config.dataset)
     n = min(images, config.batch_size)
     if config.image_size > 64 and device.type == "cpu":
@@ -953,7 +942,7 @@ def _timed_step(step: Step, x, y, i: int):
 
 @lru_cache(maxsize=64)
 def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> float:
-    "Training seconds for one image, from two timed steps after one to warm up; one CPU thread."
+    "Training seconds per image, from two timed steps after a warm-up; one CPU thread."
     chosen = torch.device(device)
     engine = replace(pick_engine(chosen), compiled=False, graphs=False)
     with cpu_threads(1) if chosen.type == "cpu" else nullcontext():
@@ -969,9 +958,9 @@ def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> floa
 # %% ../../nbs/training/sweeps.ipynb #16a00016
 def sizes_of(
     config: RunConfig,  # of the run
-    data: str | Path | None = None,  # folder of its images, if it is known
+    data: str | Path | None = None,  # folder of its images, if known
 ) -> tuple[int, int]:  # training and test images
-    "How many images a run has; a label that is no known name counts as CIFAR-10."
+    "The sizes of a run's data; we count an unknown label as CIFAR-10."
     known = config.dataset in NAMES or data is not None
     spec = config.dataset if data is None else str(data)
     train_size, test_size = dataset_sizes(spec) if known else (50_000, 10_000)
@@ -980,10 +969,10 @@ def sizes_of(
 
 def estimate_seconds(
     config: RunConfig,  # the run, at all its epochs
-    data: str | Path | None = None,  # its folder; None: a label without images counts as CIFAR-10
+    data: str | Path | None = None,  # its folder; None: we count an unknown label as CIFAR-10
     device: str = "auto",  # as for `train`
 ) -> float:
-    "About how long one run takes on this machine, alone on one core or on the GPU."
+    "Estimate the seconds of one run on this machine, on one idle core or GPU."
     train_size, test_size = sizes_of(config, data)
     kind = config.but(seed=0, epochs=1, probe_epochs=(), srr_layer=config.srr_layer and 1)
     tests = test_size * math.ceil(config.epochs / config.test_every)
@@ -997,7 +986,7 @@ def estimate_seconds(
 def duration(
     seconds: float,  # shown as seconds below 100, then in minutes, hours, days
 ) -> str:  # such as `10 min`
-    "Seconds as people say it."
+    "Format seconds for people."
     if seconds < 100:
         return f"{seconds:.0f} s"
     if seconds < 6000:

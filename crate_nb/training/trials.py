@@ -19,44 +19,44 @@ from .runs import Identified, Seed, one_line
 
 # %% ../../nbs/training/trials.ipynb #0f920006
 class Trial(Identified):
-    "What one trial of an experiment tries; subclasses add the fields of their experiment."
+    "The configuration of a trial; subclasses add the fields of their experiment."
 
-    seed: Seed = 0  # of all draws of the trial
+    seed: Seed = 0  # seed of all draws of the trial
 
 # %% ../../nbs/training/trials.ipynb #0f92000a
 class Outcome(pydantic.BaseModel):
-    "What a trial leaves behind."
+    "The stored result of a trial."
 
     model_config = pydantic.ConfigDict(
         frozen=True, strict=True, extra="forbid", allow_inf_nan=False
     )
-    id: str  # that of the trial, 12 hex digits
-    experiment: str  # whose trial it is
-    config: dict[str, Any]  # what was tried: the fields of the trial
-    provenance: dict[str, Any]  # what made it: versions, device, threads, time
+    id: str  # id of the trial, 12 hex digits
+    experiment: str  # name of the experiment
+    config: dict[str, Any]  # the fields of the trial
+    provenance: dict[str, Any]  # versions, device, threads, time
     numbers: dict[str, float | None]  # quantity -> its value; None: not defined in this trial
     tables: dict[str, list[dict[str, Any]]] = {}  # name -> rows, for figures
 
     def frame(
         self,
         table: str,  # a key of `tables`
-    ) -> pd.DataFrame:  # its rows, and the trial's fields as further columns
-        "One of the tables; a `UserError` if there is none of that name."
+    ) -> pd.DataFrame:  # its rows, with the trial's fields as further columns
+        "One of the tables; a `UserError` if it does not exist."
         if table not in self.tables:
             raise UserError(f"trial {self.id} has no table {table!r}; it has {list(self.tables)}")
         return pd.DataFrame(self.tables[table]).assign(**_columns(self.config))
 
 
 def _columns(config: Mapping[str, Any]) -> dict[str, Any]:
-    "The fields of a trial as values of a table's cells; lists as text."
+    "The fields of a trial as table cells; lists become text."
     return {k: str(v) if isinstance(v, list | dict) else v for k, v in config.items()}
 
 # %% ../../nbs/training/trials.ipynb #0f92000c
 def read_outcome(
-    path: Path,  # a file that `Trials.put` wrote
+    path: Path,  # file written by `Trials.put`
 ) -> Outcome:
-    "The outcome in a file; a `UserError` names the file if it can't be trusted."
-    again = "delete it, and the experiment tries it again"
+    "Read an outcome; a `UserError` if the file is damaged."
+    again = "delete it and run the experiment again"
     content = read_file(path, "outcome")
     with reading(f"outcome {path} is damaged", again):
         told = without_digest(parse_json(content))
@@ -65,7 +65,7 @@ def read_outcome(
     except pydantic.ValidationError as e:
         raise UserError(f"outcome {path} is damaged ({one_line(e, 'field')}); {again}") from None
     if outcome.id != path.stem or outcome.experiment != path.parent.name:
-        raise UserError(f"outcome {path} is that of another trial; it was copied, {again}")
+        raise UserError(f"outcome {path} belongs to another trial; it was copied, {again}")
     return outcome
 
 # %% ../../nbs/training/trials.ipynb #0f92000e
@@ -89,38 +89,38 @@ class Trials:
     def path(
         self,
         id: str,  # of a trial
-    ) -> Path:  # there or not
+    ) -> Path:  # may not exist
         "The file of an outcome."
         return self.folder / f"{id}.json"
 
     def __iter__(self) -> Iterator[Outcome]:
-        "All outcomes, by id."
+        "Iterate over all outcomes, by id."
         return (read_outcome(path) for path in sorted(self.folder.glob("*.json")))
 
     def get(
         self,
-        trial: Trial,  # what was tried
-    ) -> Outcome | None:  # None: it was not tried yet
+        trial: Trial,  # the configuration
+    ) -> Outcome | None:  # None if not yet run
         "The outcome of a trial."
         path = self.path(trial.id)
         return read_outcome(path) if path.is_file() else None
 
     def put(
         self,
-        outcome: Outcome,  # replaces what is stored under its id
+        outcome: Outcome,  # replaces a stored outcome with its id
     ) -> Outcome:  # `outcome` itself
-        "Write an outcome: complete, or not at all; a `UserError` if it can't be written."
+        "Write an outcome atomically; a `UserError` if this fails."
         text = json.dumps(with_digest(outcome.model_dump(mode="json")), allow_nan=False)
         write_atomic(self.path(outcome.id), text + "\n")
         return outcome
 
     def digest(self) -> str:
-        "16 hex digits over all outcomes; any that is added, changed or deleted changes it."
+        "16 hex digits: a hash of all outcomes, which detects added, changed and deleted ones."
         files = [(p.name, read_file(p, "outcome")) for p in sorted(self.folder.glob("*.json"))]
         return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
 
     def frame(self) -> pd.DataFrame:
-        "The numbers of all outcomes: one row per trial, with its id, fields and numbers."
+        "The numbers of all outcomes, one row per trial, with id and fields."
         rows = [dict(id=o.id) | _columns(o.config) | o.numbers for o in self]
         return pd.DataFrame(rows)
 
@@ -129,12 +129,11 @@ _Tables = Mapping[str, Sequence[Mapping[str, Any]]]  # name -> rows
 
 
 def _plain(value: Any) -> Any:
-    "A number of numpy or torch as one of Python's; everything else as it is."
+    "Convert a number of numpy or torch to Python; return anything else unchanged."
     return value.item() if hasattr(value, "item") else value
 
 
 def _provenance(seconds: float) -> dict[str, Any]:
-    "By which code and where a trial was run."
     return dict(
         package=__version__,
         commit=git_commit(),
@@ -152,7 +151,9 @@ def _outcome(
     rows = {k: [{n: _plain(v) for n, v in r.items()} for r in t] for k, t in tables.items()}
     columns = {column for table in rows.values() for row in table for column in row}
     if both := columns & set(type(trial).model_fields):
-        raise UserError(f"column {min(both)!r} of {experiment} is a field of its trials; rename it")
+        raise UserError(
+            f"column {min(both)!r} of {experiment} is a field of its trials; rename the column"
+        )
     made = _provenance(seconds)
     try:
         return Outcome(
@@ -180,16 +181,16 @@ def _tried(experiment: str, trial: Trial, run: _Run) -> Outcome:
 
 
 def run_trials(
-    experiment: str,  # whose trials they are
+    experiment: str,  # name of the experiment
     scale: str,  # a row of `runs.SCALES`
-    trials: Sequence[Trial],  # what is tried, in this order
+    trials: Sequence[Trial],  # trials in running order
     run: _Run,  # a trial -> its numbers and tables
     root: Path | None = None,  # default: `data/trials` below `core.home()`
 ) -> list[Outcome]:  # in the order of `trials`
-    """The outcomes of some trials; those that are not recorded are tried now.
+    """The outcomes of trials; missing ones are computed now.
 
-    Each outcome is written as soon as it is there, so a process that is killed loses the trial
-    that it was at. `run` must be a function of the trial alone: same trial, same outcome.
+    We store each outcome immediately, so a killed process loses only its current trial. `run` must
+    be a deterministic function of the trial.
     """
     kept = Trials(experiment, scale, root)
     found = [kept.get(trial) for trial in trials]
