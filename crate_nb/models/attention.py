@@ -673,7 +673,8 @@ def _rows(x: Tensor, titles: list[str]) -> tuple[plt.Figure, np.ndarray]:
         row[0].imshow(image)
     for ax in axes.flat:
         ax.set_axis_off()
-    fig.tight_layout(pad=0.4)
+    if fig.get_layout_engine() is None:
+        fig.tight_layout(pad=0.4)
     return fig, axes[:, 1:]
 
 

@@ -716,6 +716,7 @@ def draw_layers(
         options: dict[str, Any] = dict(marker="o", ms=3, capsize=2) | told | style
         ax.errorbar(rows.layer, rows[term], rows[f"{term}_std"], **options)
     ax.set(xlabel="layer", ylabel=_UNITS[term])
+    ax.xaxis.get_major_locator().set_params(integer=True)
     return ax
 
 # %% ../../nbs/models/probe.ipynb #9b0a003e

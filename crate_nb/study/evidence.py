@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Literal
 import numpy as np, pandas as pd
-from ..core import UserError
+from ..core import UserError, check_choice
 from ..models.layer import VARIANTS
 from ..training.data import NAMES
 from ..training.runs import FOUR, GRIDS, RunConfig, scale_config
@@ -98,7 +98,7 @@ class Evidence:
     scale : str
         A row of `SCALES`, whose store is read.
     dataset : str, optional
-        Name, folder or label of records; None: that of the scale.
+        Name, folder or label of records; None: that of the scale, or a label that is recorded.
     seeds : sequence of int, optional
         Of the runs that count; None: all that are there.
 
@@ -118,7 +118,8 @@ class Evidence:
     """
 
     def __init__(self, scale: str, dataset: str | None = None, seeds: Sequence[int] | None = None):
-        self.scale, self.dataset = scale, dataset_label(scale, dataset)
+        label = dataset_label(scale, dataset)
+        self.scale, self.dataset = scale, label if dataset else label_at(scale, label)
         self.seeds = None if seeds is None else tuple(seeds)
         self._runs = _runs_of(Store(scale), self.dataset, self.seeds)
         wanted = fit_sizes(scale_config(scale, self.dataset), dataset)
@@ -195,6 +196,8 @@ class Evidence:
         if self._probes is None:
             self._probes = probe_table(self.records("fig2"))
         probes = self._probes
+        if len(probes) and eps not in set(probes.eps):
+            check_choice("eps", eps, sorted(set(probes.eps)))
         return {
             str(variant): f.pivot(index=["seed", "epoch"], columns="layer", values="srr")
             for variant, f in probes[probes.eps == eps].groupby("variant")

@@ -139,7 +139,7 @@ def find_start(
     if config.init is None:
         raise UserError(
             f"run {config.id} starts from random weights, but {path} is given; "
-            "omit the file, or use the configuration training.start_from(config, FILE)"
+            "omit the file, or use the configuration training.step.start_from(config, FILE)"
         )
     weights = _read_start(config, path)
     if weights.digest != config.init:
