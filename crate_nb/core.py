@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # for annotations only
 
 # %% auto #0
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
-           'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'parse_json', 'told_digest',
+           'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'visible', 'parse_json', 'told_digest',
            'with_digest', 'without_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send',
            'full_precision', 'device_name', 'core_count', 'git_commit', 'shown_commit', 'end_with_parent',
            'progress_bar', 'say_skipped', 'side_by_side', 'product_rate']
@@ -345,6 +345,15 @@ def read_file(
     if len(content) > limit:
         raise UserError(f"{what}: it has more than {limit:,} bytes; check the name")
     return content
+
+# %% ../nbs/core.ipynb #f1a50001
+def visible(
+    folder: Path,  # there or not
+    pattern: str,  # of `Path.glob`
+) -> list[Path]:  # sorted
+    "The paths below a folder that match; hidden ones, such as `._a.csv` of a Mac, are left out."
+    found = folder.glob(pattern)
+    return sorted(p for p in found if not any(n[0] == "." for n in p.relative_to(folder).parts))
 
 # %% ../nbs/core.ipynb #c0ffee37
 def _plain_json(told: object) -> str:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from .. import __version__
 from ..core import UserError, as_path, check_kind, parse_json, read_file, reading
-from ..core import write_atomic
+from ..core import visible, write_atomic
 from .checkpoints import load_weights
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, count_parameters
@@ -208,11 +208,11 @@ def _check_free(folder: Path, texts: Mapping[str, bytes | str], force: bool):
     "Raise a `UserError` unless a folder is new, empty, or a replaceable saved model."
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file; name a new folder")
-    held = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    held = {path.name for path in visible(folder, "*")}  # a clone of the hub has a .git
     if held - set(_FILES) or (held and "model.safetensors" not in held):
         raise UserError(f"{folder} holds other files than a saved model; name a new folder")
     for path in (folder / name for name in texts if name in held and not force):
-        if path.read_text(errors="replace") != texts[path.name]:
+        if path.read_text(encoding="utf-8", errors="replace") != texts[path.name]:
             raise UserError(
                 f"{path} differs from the new one: it was edited, or is of another model, "
                 "precision or version; name a new folder, or replace it with --force (force=True)"

@@ -476,8 +476,9 @@ def _most_probable(
     files, pictures = _readable(files, about)
     if not files:
         return []
-    x = about.standardise(torch.stack(pictures)).to(next(model.parameters()).device)
-    values, labels = (t.tolist() for t in model(x).softmax(1).topk(top))
+    weight = next(model.parameters())
+    x = about.standardise(torch.stack(pictures)).to(weight.device, weight.dtype)
+    values, labels = (t.tolist() for t in model(x).float().softmax(1).topk(top))
     return [
         (str(file), about.classes[label], p)
         for file, its_values, its_labels in zip(files, values, labels)

@@ -8,7 +8,7 @@ __all__ = ['TABLES', 'AXES', 'ALIKE', 'printed', 'printed_accuracy', 'printed_co
 # %% ../../nbs/study/printed.ipynb #1411e7c6
 from functools import lru_cache
 import pandas as pd
-from ..core import check_choice, project_root
+from ..core import check_choice, project_root, visible
 from ..models.layer import VARIANTS
 from ..training.runs import AXIS_NAMES
 from .correlation import audit
@@ -20,7 +20,7 @@ def printed(
 ) -> pd.DataFrame:  # rows and columns as in the file; all callers share one frame
     "A printed table of the paper; a `UserError` if no table has that name."
     folder = project_root() / "data" / "paper"
-    names = sorted(p.stem for p in folder.glob("*.csv"))
+    names = [p.stem for p in visible(folder, "*.csv")]
     check_choice("printed table", table, names)
     return pd.read_csv(folder / f"{table}.csv")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
-from ..core import UserError, check_choice, home, pick_device, project_root
+from ..core import UserError, check_choice, home, pick_device, project_root, visible
 from ..training.runs import GRIDS, RunConfig, SCALES, Seed, Strict, one_line
 from ..training.records import Record, Store
 from ..training.trials import Outcome, Trial, Trials, run_trials
@@ -60,7 +60,7 @@ class Result(pydantic.BaseModel):
 
 def _notebooks(nbs: Path) -> list[Path]:
     "The notebooks of all results, group by group."
-    return [path for group in GROUPS for path in sorted((nbs / group).glob("*.ipynb"))]
+    return [path for group in GROUPS for path in visible(nbs / group, "*.ipynb")]
 
 
 def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _front_matter(notebook: Path) -> dict[str, Any] | None:
     "The front matter of a notebook, and its answer in words; None if it has none."
-    cells = json.loads(notebook.read_text())["cells"]
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     first = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "raw" else ""
     lines = first.strip().split("\n")
     if lines[0] != "---" or lines[-1] != "---":
@@ -158,7 +158,7 @@ def best_scale(
         return best if any(found[best]) else NEAREST[-1]
     if not result.trials:
         return "small"  # it computes what it shows
-    tried = (s for s in NEAREST if any(Trials(result.trials, s).folder.glob("*.json")))
+    tried = (s for s in NEAREST if visible(Trials(result.trials, s).folder, "*.json"))
     return next(tried, "small")
 
 # %% ../../nbs/study/results.ipynb #663fc670
@@ -463,7 +463,7 @@ def saved_results(
 ) -> dict[str, list[Saved]]:  # name of a result -> its figures and tables, in their order
     "What is saved of results at a scale; a damaged description is left out with a warning."
     found: dict[str, list[Saved]] = {}
-    for path in folder.glob("*.json"):
+    for path in visible(folder, "*.json"):
         try:
             about = read_saved(path)
         except UserError as e:  # the others are worth more than none of them
@@ -471,6 +471,16 @@ def saved_results(
             continue
         found.setdefault(about.notebook, []).append(about)
     return {k: sorted(v, key=lambda r: (r.index, r.name)) for k, v in found.items()}
+
+
+def _answers_in(path: Path) -> pd.DataFrame | None:
+    "Saved answers; None for a copy, which has another name than its data set gives it."
+    answers = pd.read_csv(path, keep_default_na=False)
+    name, _, label = path.stem.partition("_answers")
+    if label and {label} != {f"-{dataset}" for dataset in answers.dataset}:
+        logging.getLogger("crate_nb").warning("left out: %s, the copy of another file", path)
+        return None
+    return answers.assign(result=name)
 
 
 def saved_answers(figures: Path | None = None) -> pd.DataFrame:
@@ -497,9 +507,10 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
     """
     figures = figures or home() / "figures"
     frames = [
-        pd.read_csv(path, keep_default_na=False).assign(result=path.stem.split("_answers")[0])
+        answers
         for scale in (*NEAREST, "untrained", "smoke")
-        for path in sorted((figures / scale).glob("*_answers*.csv"))
+        for path in visible(figures / scale, "*_answers*.csv")
+        if (answers := _answers_in(path)) is not None
     ]
     if not frames:
         return pd.DataFrame(columns=["id", "scale", "result", "sign", "size", "n"])

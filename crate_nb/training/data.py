@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ARCHIVES', 'CLASSES', 'TREES', 'NAMES', 'STATISTICS', 'ImageData', 'load_digits', 'Archive', 'find_archive',
            'fetch_archive', 'read_archive', 'ImageTree', 'tree_order', 'tree_files', 'check_tree', 'find_tree',
-           'fetch_tree', 'dataset_name', 'load_data', 'normalise', 'dataset_sizes', 'dataset_shape']
+           'fetch_tree', 'dataset_name', 'files_state', 'load_data', 'normalise', 'dataset_sizes', 'dataset_shape']
 
 # %% ../../nbs/training/data.ipynb #ce1e8ed7
 import gzip, hashlib, io, itertools, json, os, random, tarfile, warnings
@@ -18,9 +18,17 @@ from typing import Any
 import numpy as np, torch
 from torch import Tensor
 from ..core import UserError, as_path, generator, home, progress_bar, reading
-from ..core import tensor_digest, write_atomic
+from ..core import tensor_digest, visible, write_atomic
 from ..models.checkpoints import read_safetensors
-from .pictures import Layout, decode, find_layout, read_folder, row_counts
+from crate_nb.training.pictures import (
+    Layout,
+    decode,
+    find_layout,
+    read_folder,
+    row_counts,
+    visible_files,
+)
+from .pictures import say_once
 
 # %% ../../nbs/training/data.ipynb #ba0b92cc
 @dataclass(frozen=True)
@@ -390,7 +398,7 @@ def _files_of_archive(path: Path, tree: ImageTree) -> dict[str, bytes]:
                     f"{path} holds more than {most:,} files; it is not the archive of "
                     f"{tree.repository}; delete it"
                 )
-            if m.isfile() and m.name.endswith(".jpg"):
+            if m.isfile() and m.name.endswith(".jpg") and "/." not in m.name:
                 files[m.name.partition("/")[2]] = _content(tar, m)
     return files
 
@@ -402,7 +410,7 @@ def tree_files(
     "Read all JPEG files of a clone or of a downloaded archive."
     if source.is_file():
         return _files_of_archive(source, tree)
-    paths = [p for split in ("train", "test") for p in (source / split).glob("*/*.jpg")]
+    paths = [p for split in ("train", "test") for p in visible(source / split, "*/*.jpg")]
     return {p.relative_to(source).as_posix(): p.read_bytes() for p in paths}
 
 # %% ../../nbs/training/data.ipynb #da7a5034
@@ -513,9 +521,9 @@ _Made = tuple[tuple[Tensor, ...], tuple[str, ...]]  # four tensors and the class
 
 
 def _as_data(name: str, made: _Made, classes: int | None = None) -> ImageData:
-    "Make a data set from four tensors; the default of `classes` is the largest label plus 1."
+    "The data set of four tensors; without `classes`, names and labels say how many there are."
     (x, y, x_test, y_test), names = made
-    classes = classes or int(y.max()) + 1
+    classes = classes or max(len(names), int(y.max()) + 1)
     digest = tensor_digest(x, y, x_test, y_test)
     return ImageData(name, classes, x, y, x_test, y_test, digest, names=names)
 
@@ -568,13 +576,29 @@ def _fingerprint(layout: Layout, size: int | None) -> str:
     "A hash of everything that determines the images of a folder."
     files = [*layout.train, None, *layout.test, None, *layout.tables]
     told = [f and (f.relative_to(layout.folder).as_posix(), _md5(f)) for f in files]
-    return hashlib.sha256(repr(["squares", size, told]).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(["all names", size, told]).encode()).hexdigest()[:16]
 
 
 def _load_folder(name: str, source: Path, size: int | None = None) -> ImageData:
     layout = find_layout(source)
     key = f"{name}-{_fingerprint(layout, size)}"
-    return _cached(name, key, lambda: read_folder(layout, size))
+    data = _cached(name, key, lambda: read_folder(layout, size))
+    if absent := sorted(set(range(data.classes)) - set(data.y_train.tolist())):
+        say_once(
+            f"{source}: {len(absent):,} of {data.classes:,} classes, such as {absent[0]}, have no "
+            "training image; a model learns against them, unless you number the others 0, 1, ..."
+        )
+    return data
+
+
+def files_state(
+    spec: str,  # as for `load_data`
+) -> tuple:  # changes as soon as a file does; empty for a known set, whose pixels are verified
+    "The files of a folder, when they were written, and their sizes."
+    if spec in NAMES:
+        return ()
+    files = [f for f in visible_files(as_path(spec).resolve(), "") if f.is_file()]
+    return tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
 
 # %% ../../nbs/training/data.ipynb #da7a5049
 def _is_parquet(source: Path) -> bool:

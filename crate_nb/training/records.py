@@ -7,7 +7,7 @@ __all__ = ['SCHEMA', 'TOLD', 'COMPARED', 'Record', 'check_record', 'Unregistered
            'tested_images', 'Folders', 'Busy', 'Locks', 'training_name', 'Store', 'seed_spread', 'compare_runs']
 
 # %% ../../nbs/training/records.ipynb #06f9bc70
-import fcntl, hashlib, json, logging, math, os, time
+import fcntl, hashlib, json, logging, math, os, re, time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -540,15 +540,22 @@ def _is_gone(error: Exception) -> bool:
     return any(isinstance(e, FileNotFoundError) for e in (error, error.__cause__))
 
 
+_ID = re.compile("[0-9a-f]{12}")
+
+
 def _record_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
     "Ids and file states of records; other files (such as .DS_Store) are skipped."
     with reading(f"the records in {root} can't be listed", "check its permissions"):
         for id in sorted(os.listdir(root)) if root.is_dir() else ():
             try:
-                # faster than Path.stat
-                yield id, os.stat(f"{root}/{id}/record.json")
+                # a Path takes longer than stat
+                state = os.stat(f"{root}/{id}/record.json")
             except (FileNotFoundError, NotADirectoryError):
-                pass
+                continue
+            if _ID.fullmatch(id):
+                yield id, state
+            elif id[0] != ".":
+                _tell("left out: %s, whose name is no id of a run", f"{root}/{id}")
 
 # %% ../../nbs/training/records.ipynb #a24044df
 @lru_cache(maxsize=1000)  # more than any scale has; about 0.1 MB each

@@ -33,7 +33,7 @@ from crate_nb.models.masked import (
 )
 from ..models.masked import patch_targets, probe_features
 from ..objective.srr import layer_srr
-from .data import ImageData, NAMES, dataset_name, load_data, normalise
+from .data import ImageData, NAMES, dataset_name, files_state, load_data, normalise
 from .augment import Draws, apply_draws, draw, resize
 from .runs import RunConfig
 from .records import pack_hits
@@ -45,7 +45,7 @@ logger = logging.getLogger("crate_nb")  # messages of a run outside its progress
 
 
 @lru_cache(maxsize=2)
-def _load(spec: str, size: int | None) -> ImageData:
+def _load(spec: str, size: int | None, state: tuple) -> ImageData:
     return load_data(spec, size=size)
 
 
@@ -64,7 +64,8 @@ def data_for(
             f"the run is on {config.dataset!r}, the folder {spec} holds {dataset_name(spec)!r}; "
             f"name the folder of {config.dataset}"
         )
-    images = _load(spec, config.image_size if spec not in NAMES else None)
+    size = config.image_size if spec not in NAMES else None
+    images = _load(spec, size, files_state(spec))
     return images.subset(config.train_size, config.test_size, config.subset, config.val_size)
 
 # %% ../../nbs/training/step.ipynb #d79edcf5

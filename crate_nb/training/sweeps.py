@@ -73,20 +73,26 @@ def dataset_label(
     return dataset_name(dataset)
 
 # %% ../../nbs/training/sweeps.ipynb #16abb001
-@lru_cache(maxsize=8)
-def _there(folder: str) -> tuple[int, int]:
-    return dataset_sizes(folder)
+def _there(dataset: str | Path | None) -> tuple[int, int] | None:
+    "The training and the test images of a folder; None if it is none."
+    if dataset is None or dataset in NAMES or not Path(dataset).expanduser().is_dir():
+        return None
+    return dataset_sizes(str(dataset))
 
 
 def fit_sizes(
     config: RunConfig,  # of a scale
-    dataset: str | Path | None,  # as for `dataset_label`; used only if it is a folder
-    given: Collection[str] = (),  # fields set by the user, which we do not change
-) -> RunConfig:  # with `train_size` or `test_size` None (all) if the folder has fewer
-    "Fit the sizes of a configuration to a folder; changes are logged once."
-    if dataset is None or dataset in NAMES or not Path(dataset).expanduser().is_dir():
+    dataset: str | Path | None,  # as for `dataset_label`; of interest only if it is a folder
+    given: Collection[str] = (),  # fields that the user has set; they are not changed
+) -> RunConfig:  # `train_size` and `test_size` None, which means all, where the folder has fewer
+    "A scale's configuration with sizes that a folder can meet; what changes is logged once."
+    return _fitted(config, _there(dataset), given)
+
+
+def _fitted(config: RunConfig, images: tuple[int, int] | None, given: Collection[str]) -> RunConfig:
+    if not images:
         return config
-    train, test = _there(str(dataset))
+    train, test = images
     held = config.val_size + (config.test_size or 0 if "test_size" in given and not test else 0)
     sizes = dict(train_size=(train - held, "training"), test_size=(test, "test"))
     for name, (there, which) in sizes.items():
@@ -208,7 +214,8 @@ def grid_configs(
     "The distinct configurations of a grid; a `UserError` if one is invalid."
     label = dataset_label(scale, dataset)
     made = ((scale_config(scale, **dict(dataset=label) | row), row) for row in grid.rows())
-    fitted = (without_idle(fit_sizes(config, dataset, row)) for config, row in made)
+    images = _there(dataset)
+    fitted = (without_idle(_fitted(config, images, row)) for config, row in made)
     return list({config.id: config for config in fitted}.values())
 
 # %% ../../nbs/training/sweeps.ipynb #7b1e2402

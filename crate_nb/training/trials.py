@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd, pydantic, torch
 from .. import __version__
 from ..core import UserError, device_name, git_commit, home, parse_json, progress_bar
-from ..core import read_file, reading, with_digest, without_digest, write_atomic
+from ..core import read_file, reading, visible, with_digest, without_digest, write_atomic
 from .runs import Identified, Seed, one_line
 
 # %% ../../nbs/training/trials.ipynb #0f920006
@@ -95,7 +95,7 @@ class Trials:
 
     def __iter__(self) -> Iterator[Outcome]:
         "Iterate over all outcomes, by id."
-        return (read_outcome(path) for path in sorted(self.folder.glob("*.json")))
+        return (read_outcome(path) for path in visible(self.folder, "*.json"))
 
     def get(
         self,
@@ -116,7 +116,7 @@ class Trials:
 
     def digest(self) -> str:
         "16 hex digits: a hash of all outcomes, which detects added, changed and deleted ones."
-        files = [(p.name, read_file(p, "outcome")) for p in sorted(self.folder.glob("*.json"))]
+        files = [(p.name, read_file(p, "outcome")) for p in visible(self.folder, "*.json")]
         return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
 
     def frame(self) -> pd.DataFrame:
