@@ -319,7 +319,7 @@ def _no_images(listed: list[Path], folder: Path) -> UserError:
             f"{folder} was written by save_to_disk; write each split as parquet: "
             f"load_from_disk({str(folder)!r})['train'].to_parquet('train.parquet')"
         )
-    return UserError(f"no images in {folder}; it may hold {_LAYOUTS}")
+    return UserError(f"no images in {folder}; allowed: {_LAYOUTS}")
 
 
 def find_layout(
