@@ -122,7 +122,7 @@ def groups(
     axis: str,  # one of `axes`
     axes: dict[str, int],  # axis of the grid -> number of its values
 ) -> list[pd.DataFrame]:
-    "Complete groups of models that differ only in `axis` and share any column `seed`."
+    "Complete groups of models that differ only in `axis`; a column `seed` counts as an axis."
     return [table.iloc[rows] for rows in _group_members(table, axis, axes)]
 
 # %% ../../nbs/study/correlation.ipynb #10b0000d
