@@ -24,28 +24,28 @@ from .correlation import percentile_interval
 class Interval:
     "An estimate and its two-sided interval."
 
-    n: int  # how many seeds or models were measured
+    n: int  # number of seeds or models
     mean: float  # the estimate from all of them
-    std: float  # standard deviation of the numbers behind the ends: values or bootstrap draws
+    std: float  # standard deviation of the values or the bootstrap draws
     low: float  # lower end, -inf for one value
     high: float  # upper end, inf for one value
 
 # %% ../../nbs/study/answers.ipynb #c1a10005
 def interval(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Student's interval of the mean of some values.
+    """Student's t interval of a mean.
 
     Parameters
     ----------
     values : sequence of float
-        At least one, such as an accuracy (%) for each seed.
+        At least one value, such as one accuracy (%) per seed.
     level : float, default 0.95
-        Of confidence, in (0, 1).
+        Confidence level, in (0, 1).
 
     Returns
     -------
     Interval
-        n, mean, std, low and high; `std` is that of the values, with n - 1. One value has an
-        infinite interval, and nan as its std.
+        n, mean, std, low and high; `std` is computed with n - 1. For one value the interval is
+        infinite and `std` is nan.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """
     x = pd.Series(values, dtype=float)
     if x.empty:
-        raise UserError("an interval of no values; give at least one")
+        raise UserError("no values for an interval; give at least one")
     if len(x) == 1:
         return Interval(1, x.iloc[0], math.nan, -math.inf, math.inf)
     half = float(stats.t.ppf(0.5 + level / 2, len(x) - 1) * x.std() / len(x) ** 0.5)
@@ -70,15 +70,15 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
 # %% ../../nbs/study/answers.ipynb #3b2b49d3
 def _errors_from_mean(
     level: float,  # one-sided, in (0, 1)
-    share: float | np.ndarray,  # of the variance, that comes from the seeds
+    share: float | np.ndarray,  # of the variance, due to the seeds
     seeds: int,  # two or more
 ) -> float | np.ndarray:
-    "How many standard errors lie between a mean and an end of its interval (Cochran and Cox)."
+    "Half-width of an interval of a mean, in standard errors (Cochran and Cox)."
     return share * stats.t.isf(level, seeds - 1) + (1 - share) * stats.norm.isf(level)
 
 
 def _level_of(errors: float, share: float, seeds: int) -> float:
-    "The one-sided p-value of a mean that lies so many standard errors above its threshold."
+    "One-sided p-value of a mean `errors` standard errors above its threshold."
     if math.isnan(errors):
         return 1.0
     if errors < 0:
@@ -91,34 +91,34 @@ def _level_of(errors: float, share: float, seeds: int) -> float:
     return brentq(lambda p: _errors_from_mean(p, share, seeds) - errors, least, 0.5)
 
 # %% ../../nbs/study/answers.ipynb #f0eb55ff
-ENOUGH = 3  # seeds; the spread of fewer says too little for a verdict
+ENOUGH = 3  # seeds needed for a verdict
 
 
 @dataclass(frozen=True)
 class Check:
-    """A quantity with one value per seed; above `threshold` if the claim is true.
+    """A quantity with one value per seed, compared with a threshold.
 
     Parameters
     ----------
     label : str
-        What the quantity is, as tables show it.
+        Name of the quantity in tables.
     values : tuple of float
-        Of the quantity, one per seed, in the claim's unit.
+        One per seed, in the claim's unit.
     paper : float, optional
-        The same quantity from the printed tables; None: nothing is printed.
+        The printed value; None: none is printed.
     threshold : float, default 0.0
-        In the claim's unit; below 0 it is a margin.
+        In the claim's unit; a negative threshold is a margin.
     noise : float, default 0.0
-        Variance that more seeds do not lower: that of the test images.
+        Variance due to the choice of test images, which more seeds do not reduce.
     noise_from : {"", "image by image", "bound"}, default ""
-        How the noise was found; bound: from above.
+        How `noise` was estimated; bound: an upper bound.
     below : bool, default False
-        Whether the claim says below `threshold`.
+        Whether the claim is that the quantity lies below `threshold`.
 
     Notes
     -----
-    The interval of the mean adds the noise to the variance over seeds (Cochran and Cox). Fewer than
-    three seeds give no verdict.
+    The interval of the mean adds the noise to the variance over seeds (Cochran and Cox). A verdict
+    needs three seeds.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Check:
     below: bool = False
 
     def _error(self) -> tuple[float, float]:
-        "The standard error of the mean, and the share of its square that comes from the seeds."
+        "Standard error of the mean, and the share of its square due to the seeds."
         seeds = pd.Series(self.values, dtype=float).var() / len(self.values)
         total = seeds + self.noise
         return math.sqrt(total), seeds / total if total else 1.0
@@ -148,7 +148,7 @@ class Check:
         Parameters
         ----------
         level : float, default 0.95
-            Of confidence, in (0, 1).
+            Confidence level, in (0, 1).
 
         Returns
         -------
@@ -168,7 +168,7 @@ class Check:
         return Interval(seeds.n, seeds.mean, seeds.std, seeds.mean - half, seeds.mean + half)
 
     def _p(self, sign: int) -> float:
-        "One-sided p of a mean that is not above (sign 1) or not below (sign -1) the threshold."
+        "One-sided p that the mean is not above (sign 1) or not below (sign -1) the threshold."
         if len(self.values) < ENOUGH:
             return 1.0
         distance = sign * (np.mean(self.values) - self.threshold)
@@ -200,58 +200,58 @@ class Check:
 # %% ../../nbs/study/answers.ipynb #c1a10007
 @dataclass(frozen=True)
 class Resampled:
-    "A quantity of n models with bootstrap draws; above `threshold` if the claim is true."
+    "A quantity of n models with bootstrap draws, compared with a threshold."
 
-    label: str  # what the quantity is, as tables show it
-    draws: tuple[float, ...]  # of the quantity, each from models drawn anew
-    estimate: float  # the quantity on all models, each once
-    n: int  # models
-    paper: float | None = None  # the same quantity from the printed tables
+    label: str  # name of the quantity in tables
+    draws: tuple[float, ...]  # bootstrap draws of the quantity
+    estimate: float  # the quantity on all models
+    n: int  # number of models
+    paper: float | None = None  # the printed value
     threshold: float = 0.0  # in the claim's unit
-    below: bool = False  # whether the claim says below `threshold`
-    grids: int = ENOUGH  # replicates behind the draws; fewer than `ENOUGH` say too little
+    below: bool = False  # whether the claim is that the quantity lies below `threshold`
+    grids: int = ENOUGH  # seed replicates behind the draws; a verdict needs `ENOUGH`
 
     def interval(
         self,
-        level: float = 0.95,  # of confidence, in (0, 1)
-    ) -> Interval:  # `std` is that of the draws
-        "The percentile interval of the draws, about the estimate."
+        level: float = 0.95,  # confidence level, in (0, 1)
+    ) -> Interval:  # `std` is the standard deviation of the draws
+        "The estimate with the percentile interval of the draws."
         low, high = percentile_interval(np.asarray(self.draws), level)
         return Interval(self.n, self.estimate, float(np.std(self.draws)), low, high)
 
     def p_above(self) -> float:
-        "One-sided p of `quantity <= threshold`: the share of draws at or below it."
+        "One-sided p of `quantity <= threshold`: the share of draws at or below the threshold."
         return self._share(np.asarray(self.draws) <= self.threshold)
 
     def p_below(self) -> float:
-        "One-sided p of `quantity >= threshold`: the share of draws at or above it."
+        "One-sided p of `quantity >= threshold`: the share of draws at or above the threshold."
         return self._share(np.asarray(self.draws) >= self.threshold)
 
     def _share(self, on_a_side: np.ndarray) -> float:
         return 1.0 if self.grids < ENOUGH else float((1 + on_a_side.sum()) / (1 + len(self.draws)))
 
 
-AnyCheck = Check | Resampled  # both have a label, paper, threshold, below, interval and both p
+AnyCheck = Check | Resampled  # shared: label, paper, threshold, below, interval, p_above, p_below
 
 
 def _p_holds(check: AnyCheck) -> float:
-    "Small where the quantity is surely on the claimed side of the threshold."
+    "One-sided p against the claimed side of the threshold."
     return check.p_below() if check.below else check.p_above()
 
 
 def _p_fails(check: AnyCheck) -> float:
-    "Small where the quantity is surely on the other side."
+    "One-sided p against the other side of the threshold."
     return check.p_above() if check.below else check.p_below()
 
 # %% ../../nbs/study/answers.ipynb #c1a10009
-LEVEL = 0.025  # of each direction of a verdict, one-sided
+LEVEL = 0.025  # one-sided significance level of a verdict
 
 
 def holm(
     ps: Sequence[float],  # p-values
-    level: float = LEVEL,  # the probability that at least one is rejected in error
+    level: float = LEVEL,  # family-wise error rate
 ) -> list[bool]:  # whether each hypothesis is rejected
-    "Holm's rule for several hypotheses."
+    "Holm's multiple-testing rule."
     rejected = [False] * len(ps)
     for rank, i in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
         if ps[i] > level / (len(ps) - rank):
@@ -260,21 +260,21 @@ def holm(
     return rejected
 
 # %% ../../nbs/study/answers.ipynb #418a5ae9
-SIGNS = ("holds", "fails", "open", "not run")  # what the answer to a claim's sign can be
+SIGNS = ("holds", "fails", "open", "not run")  # possible verdicts on a claim's direction
 _Value = TypeVar("_Value")
 
 
 def all_there(
-    values: Iterable[_Value | None],  # some of which may be missing
+    values: Iterable[_Value | None],  # None: missing
 ) -> list[_Value] | None:
-    "The values; None if one of them is None."
+    "The values, or None if any is missing."
     given = list(values)
     there = [value for value in given if value is not None]
     return there if len(there) == len(given) else None
 
 
 def sign_of(
-    checks: Sequence[AnyCheck | None],  # None stands for a check that lacks records
+    checks: Sequence[AnyCheck | None],  # None: its records are missing
 ) -> str:  # one of `SIGNS`
     "Whether the checks of a claim lie on the claimed side of their thresholds."
     there: list[AnyCheck] | None = all_there(checks)
@@ -285,19 +285,19 @@ def sign_of(
     return "holds" if all(_p_holds(c) <= LEVEL for c in there) else "open"
 
 # %% ../../nbs/study/answers.ipynb #454f0142
-SIZES = ("as printed", "smaller", "larger", "open", "-")  # of an effect; -: nothing is printed
+SIZES = ("as printed", "smaller", "larger", "open", "-")  # effect size; -: nothing is printed
 
 
 @dataclass(frozen=True)
 class Answer:
-    "What the checks of a claim say, of the direction and of the size."
+    "The verdicts on the direction and the size of a claim's effect."
 
     sign: str  # one of `SIGNS`
     size: str  # one of `SIZES`
 
 
 def _printed_effects(checks: Sequence[AnyCheck]) -> list[AnyCheck]:
-    "The checks of an effect's sign that the source prints, on the claimed side, as a threshold."
+    "Checks of a sign whose printed value agrees with the claim, with that value as threshold."
     return [
         replace(c, threshold=c.paper)
         for c in checks
@@ -318,23 +318,23 @@ def _size(checks: Sequence[AnyCheck], sign: str) -> str:
 
 
 def answer_of(checks: Sequence[AnyCheck | None]) -> Answer:
-    """The two answers that the checks of a claim give: of the direction and of the size.
+    """Verdicts on the direction and the size of a claim's effect.
 
     Parameters
     ----------
     checks : sequence of Check, Resampled or None
-        None stands for a check that lacks records.
+        None: the records of the check are missing.
 
     Returns
     -------
     Answer
-        `sign`: holds, fails, open or not run; `size`: as printed, smaller, larger, open, or - where
+        `sign`: holds, fails, open or not run; `size`: as printed, smaller, larger, open, or - if
         nothing is printed.
 
     Notes
     -----
     The sign holds if all checks lie on the claimed side (one-sided p at most 0.025 each), and fails
-    if Holm's rule rejects that for one of them.
+    if Holm's rule rejects the claimed side for at least one check.
 
     Examples
     --------
@@ -353,50 +353,50 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Found(Generic[_T]):
-    "What was found, and the records in which it was found."
+    "A result and the ids of the records behind it."
 
-    values: _T  # what was found
-    ids: frozenset[str] = frozenset()  # of the records that were read; empty: none was
+    values: _T  # the result
+    ids: frozenset[str] = frozenset()  # of the records read
 
 
 def ids_of(
-    records: Iterable[Any],  # with an `id`
+    records: Iterable[Any],  # objects with an `id`
 ) -> frozenset[str]:
-    "The ids of some records."
+    "The ids of records."
     return frozenset(r.id for r in records)
 
 # %% ../../nbs/study/answers.ipynb #36408f3b
-# (evidence, eps) -> checks; None in place of a check that lacks records. The evidence is an
-# `evidence.Evidence`, or whatever else the statistic reads.
-Statistic = Callable[[Any, float], Found[list[AnyCheck | None]]]  # how a claim is tested
+# (evidence, eps) -> checks, None for a check without records. `evidence` is usually an
+# `evidence.Evidence`.
+Statistic = Callable[[Any, float], Found[list[AnyCheck | None]]]  # the test of a claim
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a source says, where, and how it is tested.
+    """A published statement and its test.
 
     Parameters
     ----------
     id : str
-        Its name, such as tab3-best.
+        Name, such as tab3-best.
     source : str
         Figure or table, and section.
     quote : str
-        The source's own words.
+        The statement, verbatim.
     says : str
-        What is tested, in one line.
+        The tested statement, in one line.
     statistic : callable
-        (evidence, eps) -> `Found`: its checks, and the ids of the records behind them.
+        (evidence, eps) -> `Found`: the checks, and the ids of the records behind them.
     unit : str, default ""
-        Of the checks.
+        Unit of the checks.
     epses : tuple of float, default (0.5,)
-        The first gives the answer; others show if eps matters.
+        The first gives the answer; the others show its sensitivity to eps.
     experiment : str, optional
-        A row of `EXPERIMENTS` that would settle it; None: no run would.
+        The row of `EXPERIMENTS` whose runs would settle the claim; None: there is none.
     differs : str, default ""
-        What may differ from the source's setting, besides the scale.
+        Differences from the source's setting, other than the scale.
     elsewhere : tuple of (str, callable), default ()
-        (label, statistic): under other settings.
+        (label, statistic) pairs: tests under other settings.
 
     Examples
     --------
@@ -426,20 +426,20 @@ _Read = Callable[[Outcome], float | None]  # None: the trial has no such number
 
 @dataclass(frozen=True)
 class Quantity:
-    "A number of the trials of an experiment, and what is claimed of its mean."
+    "A number of an experiment's trials, and a claim about its mean."
 
-    value: str | _Read  # a key of `numbers`, or how it is computed
-    label: str  # as tables show it
-    threshold: float = 0.0  # the claim says above it
-    below: bool = False  # the claim says below `threshold`
+    value: str | _Read  # a key of `numbers`, or a function of the outcome
+    label: str  # name in tables
+    threshold: float = 0.0  # claimed: the mean is above it
+    below: bool = False  # claimed: the mean is below `threshold`
     paper: float | None = None  # the published value
 
 
 def trial_checks(
-    experiment: str,  # whose trials are read
-    scale: str,  # of the trials
-    quantities: Sequence[Quantity],  # what is claimed
-) -> list[Check | None]:  # None in place of a quantity that no trial has
+    experiment: str,  # name of the experiment
+    scale: str,  # scale of the trials
+    quantities: Sequence[Quantity],  # the claims
+) -> list[Check | None]:  # None for a quantity that no trial has
     "One check per quantity, with one value per trial that defines it."
     by_seed = sorted(Trials(experiment, scale), key=lambda outcome: outcome.config["seed"])
     made: list[Check | None] = []
@@ -463,7 +463,7 @@ def of_trials(
     return statistic
 
 # %% ../../nbs/study/answers.ipynb #fdb0e0fd
-POWER = 0.9  # of the test that would settle a claim
+POWER = 0.9  # target power of the test that settles a claim
 
 
 def _power(n: int, distance: float, spread: float, level: float) -> float:
@@ -475,9 +475,9 @@ def seeds_needed(
     distance: float,  # of the mean from the threshold
     spread: float,  # standard deviation over seeds
     level: float = LEVEL,  # one-sided
-    most: int = 100_000,  # beyond, inf
+    most: int = 100_000,  # from here on, return inf
 ) -> float:  # seeds, at least 2
-    "Seeds with which a one-sided t test finds a mean above its threshold with 90 % power."
+    "Number of seeds that gives a one-sided t test 90 % power."
     if distance <= 0 or not spread < math.inf:
         return math.inf
     if spread == 0:
@@ -491,7 +491,7 @@ def seeds_needed(
 
 # %% ../../nbs/study/answers.ipynb #c1a10041
 def _reach(level: float) -> float:
-    "How many standard errors a mean must be from its threshold."
+    "Distance of a mean from its threshold that gives this power, in standard errors."
     return stats.norm.ppf(1 - level) + stats.norm.ppf(POWER)
 
 
@@ -506,7 +506,7 @@ def _seeds_for(check: Check, level: float) -> float:
 
 
 def _times_as_many(check: Resampled, level: float) -> float:
-    "How many times as many types and cells a bootstrapped check needs."
+    "Factor by which a bootstrapped check needs more types and cells."
     distance = _distance(check)
     return float((_reach(level) * np.std(check.draws) / distance) ** 2) if distance else math.inf
 
@@ -520,7 +520,7 @@ def _is_on_claimed_side(check: AnyCheck) -> bool:
 
 
 def _still_open(checks: Sequence[_Kind]) -> tuple[Sequence[_Kind], float, Callable]:
-    "The checks that matter, at what level each, and which of their needs counts: min or max."
+    "The checks that decide, the level of each, and how to combine their needs: min or max."
     failing = [c for c in checks if not _is_on_claimed_side(c)]
     if failing:
         return failing, LEVEL / len(checks), min
@@ -528,7 +528,7 @@ def _still_open(checks: Sequence[_Kind]) -> tuple[Sequence[_Kind], float, Callab
 
 
 def _seeds_in_words(seeds: float, claim: Claim, evidence: Any, ids: frozenset[str]) -> str:
-    "A number of seeds, with what their runs cost by the median run of those that were read."
+    "A number of seeds and its cost, estimated from the median recorded run."
     told = f"about {seeds:,} seeds"
     recorded = evidence.records(claim.experiment) if claim.experiment else []
     read = [r for r in recorded if r.id in ids]
@@ -541,7 +541,7 @@ def _seeds_in_words(seeds: float, claim: Claim, evidence: Any, ids: frozenset[st
 
 
 def _settled_by_models(checks: Sequence[Resampled]) -> str:
-    "What would settle a claim whose checks are bootstrapped over models."
+    "What would settle a claim with checks bootstrapped over models."
     if any(c.grids < ENOUGH for c in checks):
         return f"at least {ENOUGH} seeds first"
     matter, level, which = _still_open(checks)
@@ -554,7 +554,7 @@ def _settled_by_models(checks: Sequence[Resampled]) -> str:
 def _settled_by_seeds(
     claim: Claim, checks: Sequence[Check], evidence: Any, ids: frozenset[str]
 ) -> str:
-    "What would settle a claim whose checks have one value per seed."
+    "What would settle a claim with one value per seed in each check."
     matter, level, which = _still_open(checks)
     if any(len(c.values) < ENOUGH for c in checks):
         return f"at least {ENOUGH} seeds first"
@@ -573,11 +573,11 @@ def _settled_by_seeds(
 
 
 def settles(
-    claim: Claim,  # one whose sign is open
-    found: Found[Sequence[AnyCheck]],  # its checks, and the records that they read
-    evidence: Any,  # what they were made from: it tells the cost of a seed
+    claim: Claim,  # a claim with an open sign
+    found: Found[Sequence[AnyCheck]],  # its checks, and the ids of their records
+    evidence: Any,  # the evidence behind the checks, for the cost of a seed
 ) -> str:  # in words
-    "What would settle on which side of their thresholds the checks of a claim lie."
+    "What would settle an open claim, such as a number of seeds."
     bootstrapped = [c for c in found.values if isinstance(c, Resampled)]
     if bootstrapped:
         return _settled_by_models(bootstrapped)
@@ -616,10 +616,10 @@ def _row(claim: Claim, setting: str, eps: float, check: AnyCheck) -> dict:
 def _rows_at(
     claim: Claim, evidence: Any, setting: str, statistic: Statistic, eps: float
 ) -> Found[list[dict]]:
-    "The rows of a claim at one setting and eps; none if it is not run there."
+    "The rows of a claim at one setting and eps; none if it is not run."
     found = statistic(evidence, eps)
     answer = answer_of(found.values)
-    there = [c for c in found.values if c is not None]  # all of them, if the claim is run
+    there = [c for c in found.values if c is not None]  # all checks, if the claim is run
     if answer.sign == "not run":
         return Found([], found.ids)
     settle = settles(claim, Found(there, found.ids), evidence) if answer.sign == "open" else ""
@@ -628,10 +628,10 @@ def _rows_at(
 
 
 def tested(
-    claim: Claim,  # what is tested, at each of its `epses`
-    evidence: Any,  # what its statistic reads
+    claim: Claim,  # tested at each of its `epses`
+    evidence: Any,  # argument of its statistic
 ) -> Found[pd.DataFrame]:  # the rows of `assess`
-    "All checks of a claim at all its eps and settings, and the records behind them."
+    "All checks of a claim at all its eps and settings, and the ids of the records behind them."
     settings = [("", claim.statistic), *claim.elsewhere]
     made = [
         _rows_at(claim, evidence, setting, statistic, eps)
@@ -643,19 +643,19 @@ def tested(
 
 # %% ../../nbs/study/answers.ipynb #c1a10045
 def assess(
-    claim: Claim,  # what is tested, at each of its `epses`
-    evidence: Any,  # what its statistic reads
+    claim: Claim,  # tested at each of its `epses`
+    evidence: Any,  # argument of its statistic
 ) -> pd.DataFrame:  # no row for an eps at which it is not run
-    "One row per check, eps and setting, with interval, the printed number, and answer."
+    "One row per check, eps and setting, with the interval, the printed number and the answer."
     return tested(claim, evidence).values
 
 # %% ../../nbs/study/answers.ipynb #c1a10046
 def main_rows(
-    claim: Claim,  # whose rows they are
-    rows: pd.DataFrame,  # as `assess` gives them
-    setting: str = "",  # one of its `elsewhere`; empty: the source's, which gives the answer
-) -> pd.DataFrame:  # some of them
-    "The rows of one setting at the first eps; without a setting, those that give the answer."
+    claim: Claim,  # the claim of the rows
+    rows: pd.DataFrame,  # from `assess`
+    setting: str = "",  # a label of `elsewhere`; empty: the source's setting
+) -> pd.DataFrame:  # some of `rows`
+    "The rows of one setting at the first eps; by default, the rows that give the answer."
     return rows[(rows.setting == setting) & (rows.eps == claim.epses[0])]
 
 # %% ../../nbs/study/answers.ipynb #b754ac2e
@@ -664,7 +664,7 @@ def _number(x: float, digits: int = 3) -> str:
 
 
 def _digits(row: pd.Series) -> int:
-    "Three digits, or as many as tell the interval from the threshold."
+    "Three digits, or as many as separate the interval from the threshold."
     ends = [end for end in (row.low, row.high) if end != row.threshold]
 
     def tell(digits):
@@ -674,7 +674,7 @@ def _digits(row: pd.Series) -> int:
 
 
 def _deciding(here: pd.DataFrame) -> pd.Series:
-    "The row of the check that decides."
+    "The row of the deciding check."
     is_below = here.claimed == "below"
     p_holds = here.p_above.mask(is_below, here.p_below)
     p_fails = here.p_below.mask(is_below, here.p_above)
@@ -687,7 +687,7 @@ def _deciding(here: pd.DataFrame) -> pd.Series:
 
 
 def _claimed(row: pd.Series) -> str:
-    "What is claimed of a quantity, unless it is that the quantity is positive."
+    "The claimed bound; empty for the usual claim that a quantity is positive."
     if row.claimed == "above" and row.threshold == 0:
         return ""
     return f", claimed {'>' if row.claimed == 'above' else '<'} {row.threshold:g}"
@@ -705,7 +705,7 @@ def _measured(row: pd.Series) -> str:
 
 
 def _among(row: pd.Series, checks: int) -> str:
-    "Why a claim is open though the interval of a check denies it: there are many checks."
+    "A note if one check contradicts an open claim: Holm's rule corrects for many checks."
     denied = row.high < row.threshold if row.claimed == "above" else row.low > row.threshold
     if row.sign != "open" or not denied:
         return ""
@@ -713,7 +713,7 @@ def _among(row: pd.Series, checks: int) -> str:
 
 
 def _elsewhere(rows: pd.DataFrame) -> str:
-    "The signs at other eps and under other settings."
+    "The signs at other eps and in other settings."
     found = rows.groupby(["setting", "eps"], sort=False)["sign"].first().reset_index()
     told = []
     for (setting, sign), same in found.groupby(["setting", "sign"], sort=False):
@@ -730,10 +730,10 @@ _NOT_RUN = dict(sign="not run", size="-", measured="", n=0, paper="", elsewhere=
 
 
 def summary(
-    claim: Claim,  # whose line it is
-    rows: pd.DataFrame,  # as `assess` gives them
+    claim: Claim,  # the claim of the rows
+    rows: pd.DataFrame,  # from `assess`
 ) -> dict:  # id, source, claim, quote, differs, sign, size, measured, n, paper, elsewhere, settle
-    "One line for a claim: its answers, the check that decides, and what other settings would say."
+    "One line for a claim: its answers, the deciding check, and the signs in other settings."
     line = dict(id=claim.id, source=claim.source, claim=claim.says, quote=claim.quote)
     line["differs"] = claim.differs
     here = main_rows(claim, rows)

@@ -33,22 +33,21 @@ from crate_nb.study.measures import (
 
 # %% ../../nbs/study/complexity.ipynb #cc56ee16
 class NotDefined(UserError):
-    "A measure is not defined for a model; the message says why."
+    "Raised where a measure is not defined for a model, with the reason as its message."
 
 # %% ../../nbs/study/complexity.ipynb #aa5f0417
-_PACKED = ("qkv", "in_proj", "c_attn", "to_qkv", "Wqkv", "qkv_proj")  # query, key, value as rows
+_PACKED = ("qkv", "in_proj", "c_attn", "to_qkv", "Wqkv", "qkv_proj")  # query, key, value in one
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 
 
 def _is_packed(name: str, w: Tensor) -> bool:
-    "Whether a matrix holds three square ones, one below the other or side by side."
+    "Whether a matrix consists of three square ones, stacked or side by side."
     owner = name.removesuffix(".weight").removesuffix("_weight").rsplit(".", 1)[-1]
     return owner in _PACKED and max(w.shape) == 3 * min(w.shape)
 
 
 def _matrices(name: str, w: Tensor, owner: nn.Module) -> list[Tensor]:
-    "The matrices of one parameter."
     if isinstance(owner, _TRANSPOSED) and w.ndim > 2:
         w = w.transpose(0, 1)
     if isinstance(owner, _CONVOLUTIONS + _TRANSPOSED) and w.ndim > 2:
@@ -62,9 +61,9 @@ def _matrices(name: str, w: Tensor, owner: nn.Module) -> list[Tensor]:
 
 
 def matrices_of(
-    model: nn.Module,  # any
+    model: nn.Module,  # any model
 ) -> dict[str, Tensor]:  # detached, in the model's order; parts of a parameter are numbered
-    "The trained matrices W_1, ..., W_n of a model."
+    "Trained matrices W_1, ..., W_n of a model."
     found: dict[str, Tensor] = {}
     for name, p in model.named_parameters():
         if p.requires_grad:
@@ -74,13 +73,13 @@ def matrices_of(
     return found
 
 # %% ../../nbs/study/complexity.ipynb #218c1129
-LEAST_EIGENVALUES = 20  # of a matrix, for a fit
+LEAST_EIGENVALUES = 20  # needed to fit a power law to a matrix
 
 
 def power_law(
-    x: Sequence[float] | np.ndarray,  # positive numbers, at least two
+    x: Sequence[float] | np.ndarray,  # at least two positive numbers
 ) -> tuple[float, float]:  # alpha, x_min
-    "The exponent of a power law of the largest numbers, and where these begin."
+    "Fit a power law to the tail of some numbers: its exponent and where the tail begins."
     x = np.sort(np.asarray(x, float))
     best = (math.inf, math.nan, math.nan)
     for i, x_min in enumerate(x[:-1]):
@@ -95,7 +94,7 @@ def power_law(
 
 
 def _eigenvalues(w: Tensor) -> np.ndarray:
-    "The eigenvalues of W^T W that are above rounding."
+    "Eigenvalues of W^T W above rounding error."
     x = torch.linalg.svdvals(w.double()).square().cpu().numpy()
     return x[x > x.max(initial=0) * max(w.shape) * np.finfo(float).eps]
 
@@ -103,17 +102,17 @@ def _eigenvalues(w: Tensor) -> np.ndarray:
 def _mean_alpha(s: "Given") -> float:
     spectra = [x for x in map(_eigenvalues, s.weights) if len(x) >= LEAST_EIGENVALUES]
     if not spectra:
-        raise NotDefined(f"no matrix has {LEAST_EIGENVALUES} eigenvalues, which a fit needs")
+        raise NotDefined(f"no matrix has the {LEAST_EIGENVALUES} eigenvalues that a fit needs")
     return float(np.mean([power_law(x)[0] for x in spectra]))
 
 # %% ../../nbs/study/complexity.ipynb #138e4ae9
 def largest_eigenvalue(
     times: Callable[[Tensor], Tensor],  # v -> H v, H symmetric
     start: Tensor,  # (n,), not 0
-    steps: int = 100,  # at most, of each iteration
-    rtol: float = 1e-3,  # of the eigenvalue, between two steps
+    steps: int = 100,  # maximum per iteration
+    rtol: float = 1e-3,  # relative change of the eigenvalue at which to stop
 ) -> float:
-    "The largest eigenvalue of a matrix of which only products are known."
+    "Largest eigenvalue of a symmetric matrix, by power iteration on matrix-vector products."
 
     def iterate(shift: float) -> float:
         v, before = F.normalize(start, dim=0), math.inf
@@ -132,7 +131,7 @@ def largest_eigenvalue(
 def _hessian_times(
     loss: Callable[[], Tensor], parameters: Sequence[nn.Parameter]
 ) -> Callable[[Tensor], Tensor]:
-    "v -> H v; the graph of the gradient is made once."
+    "Return v -> H v; the graph of the gradient is built once."
     gradient = torch.autograd.grad(loss(), parameters, create_graph=True, materialize_grads=True)
     flat = torch.cat([g.flatten() for g in gradient])
 
@@ -145,7 +144,7 @@ def _hessian_times(
     return times
 
 # %% ../../nbs/study/complexity.ipynb #ff827a6b
-_PATHS = (  # modules through which a path goes with weight 1, or with the module's own weight
+_PATHS = (  # modules that a path crosses with weight 1 or with the module's weight
     *(nn.Linear, *_CONVOLUTIONS, nn.ReLU, nn.Identity, nn.Flatten, nn.Dropout, nn.Dropout2d),
     *(nn.AvgPool1d, nn.AvgPool2d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d),
     *(nn.MaxPool1d, nn.MaxPool2d, nn.AdaptiveMaxPool2d),
@@ -156,13 +155,13 @@ _PATH_CALLS |= {"contiguous", "squeeze", "unsqueeze", "boolean_dispatch", "_adap
 
 
 def _check_has_paths(model: nn.Module) -> None:
-    "A `NotDefined` unless a model is a feed-forward network of ReLUs."
+    "Raise `NotDefined` unless the model is a feed-forward ReLU network."
     try:
         graph = torch.fx.symbolic_trace(model).graph
     except Exception as e:
         why = " ".join(str(e).split())[:80]
         raise NotDefined(
-            f"the model's graph can't be read ({why}), so its paths are unknown"
+            f"the model's graph can't be traced ({why}), so its paths are unknown"
         ) from e
     for node in graph.nodes:
         if node.op == "call_module":
@@ -174,7 +173,7 @@ def _check_has_paths(model: nn.Module) -> None:
         else:
             continue
         if not is_path:
-            raise NotDefined(f"the model has a {what}, and paths are those of linear maps and ReLU")
+            raise NotDefined(f"the model has a {what}; paths need linear maps and ReLU only")
 
 
 @torch.no_grad()
@@ -182,9 +181,9 @@ def feed_forward_path_norm(
     model: nn.Module,  # linear maps, convolutions, ReLU, sums and pooling; not changed
     x: Any,  # a batch, for its shape
 ) -> float:  # computed in float64
-    "The published path norm of a feed-forward network; a `NotDefined` for any other model."
+    "Published path norm of a feed-forward network; raise `NotDefined` for any other model."
     if not isinstance(x, Tensor) or not x.is_floating_point():
-        raise NotDefined("the model's input is no tensor of numbers, so it can't be ones")
+        raise NotDefined("the model's input is no float tensor, so it can't be replaced by ones")
     _check_has_paths(model)
     parameters = {name: p.detach().double() for name, p in model.named_parameters()}
     squared = {
@@ -198,12 +197,12 @@ def feed_forward_path_norm(
 def prepared(
     batch: Any,  # (inputs, labels, ...), or a mapping with `labels`
 ) -> tuple[Any, Tensor]:  # inputs, labels
-    "A batch as most loaders make it; a `UserError` that names `prepare=` for any other."
+    "Split a batch into inputs and labels; raise a `UserError` for an unknown form."
     if isinstance(batch, Mapping) and isinstance(batch.get("labels"), Tensor):
         labels = batch["labels"]
         if any(v.shape == labels.shape and v.equal(labels) for v in _tensors(batch, "labels")):
             raise UserError(
-                "the labels are the inputs, so each token would be its own answer; shift them with "
+                "the labels equal the inputs, so each token would be its own target; shift them: "
                 "prepare=lambda b: (b, b['input_ids'][:, 1:]) and "
                 "predict=lambda out: out.logits[:, :-1]"
             )
@@ -221,9 +220,9 @@ def _tensors(batch: Mapping, left_out: str) -> list[Tensor]:
 
 
 def scores_of(
-    output: Any,  # of a model
+    output: Any,  # output of a model
 ) -> Tensor:  # (B, classes) or (B, N, classes)
-    "The logits of an output: the field `logits`, the first element, or the output itself."
+    "Logits of an output: its field `logits`, its first element, or the output itself."
     found = getattr(output, "logits", None)
     found = tensor_of(output) if found is None else found
     if not isinstance(found, Tensor):
@@ -235,7 +234,6 @@ def scores_of(
 
 
 def _moved(value: Any, device: torch.device) -> Any:
-    "A batch on a device."
     if isinstance(value, Tensor):
         return value.to(device)
     if isinstance(value, Mapping):
@@ -244,7 +242,7 @@ def _moved(value: Any, device: torch.device) -> Any:
 
 # %% ../../nbs/study/complexity.ipynb #1867e3bc
 class _Scores(nn.Module):
-    "Inputs -> scores (B, classes) or (B, classes, N), whatever a model takes and gives."
+    "A wrapped model: inputs -> scores (B, classes) or (B, classes, N)."
 
     def __init__(self, model: nn.Module, predict: Callable[[Any], Tensor]):
         super().__init__()
@@ -256,28 +254,28 @@ class _Scores(nn.Module):
 
 
 def _check_fits(scores: Tensor, labels: Tensor) -> None:
-    "A `UserError` unless there is one label for each row of scores."
+    "Raise a `UserError` unless there is one label for each row of scores."
     of_scores = scores.shape[:1] + scores.shape[2:]
     if of_scores != labels.shape:
         given = tuple(scores.movedim(1, -1).shape)
         raise UserError(
-            f"scores {given} and labels {tuple(labels.shape)}; give predict= and prepare= so that "
-            "labels (B,) belong to scores (B, classes), or (B, N) to (B, N, classes)"
+            f"scores {given} do not fit labels {tuple(labels.shape)}; give predict= and prepare= "
+            "that return scores (B, classes) and labels (B,), or (B, N, classes) and (B, N)"
         )
 
 # %% ../../nbs/study/complexity.ipynb #83d5754d
 @dataclass(frozen=True)
 class Outcome:
-    "How a model does on a data set."
+    "Loss, accuracy and margins of a model on a data set."
 
     loss: float  # mean
-    accuracy: float  # %; nan: the labels are no classes
-    margins: Tensor | None  # (n,) float64, of all answers
-    count: int  # answers: samples, or tokens
+    accuracy: float  # %; nan: the labels are not classes
+    margins: Tensor | None  # (n,) float64, one per prediction
+    count: int  # predictions: samples, or tokens
 
 
 def _margins(scores: Tensor, y: Tensor) -> Tensor:
-    "The score of the label minus the best other one, of the labels that count."
+    "Score of the label minus the best other score, without ignored labels (-100)."
     counts = y != -100
     scores = scores.movedim(1, -1)[counts].double()
     own = scores.gather(1, y[counts][:, None])
@@ -290,7 +288,7 @@ def outcome_of(
     batches: Iterable[tuple[Any, Tensor]],  # inputs and labels
     loss: Callable[[Tensor, Tensor], Tensor],  # scores, labels -> mean loss
 ) -> Outcome:
-    "Mean loss, accuracy and margins; a `UserError` for no batches or labels that do not fit."
+    "Mean loss, accuracy and margins; raise a `UserError` for no batches or mismatched labels."
     total, counts, margins = 0.0, [], []
     for inputs, y in batches:
         scores = model(inputs)
@@ -301,7 +299,7 @@ def outcome_of(
         counts.append(int((y != -100).sum()) if are_classes else len(y))
         total += float(loss(scores, y)) * counts[-1]
     if not counts:
-        raise UserError("a data set of no batches; give batches, such as [(x, y)]")
+        raise UserError("the data set has no batches; give batches, such as [(x, y)]")
     found = torch.cat(margins) if margins else None
     accuracy = math.nan if found is None else 100 * float((found > 0).double().mean())
     return Outcome(total / sum(counts), accuracy, found, sum(counts))
@@ -309,18 +307,18 @@ def outcome_of(
 # %% ../../nbs/study/complexity.ipynb #3c10f157
 @dataclass
 class Given(Weights):
-    "A model of any kind, its training batches, and what measures need of them."
+    "Any model with its training batches; quantities that measures share are cached."
 
     train: Iterable[tuple[Any, Tensor]]  # inputs and labels, on the model's device
     loss: Callable[[Tensor, Tensor], Tensor]  # scores, labels -> mean loss
-    predict: Callable[[Any], Tensor]  # an output -> scores
+    predict: Callable[[Any], Tensor]  # output -> scores
     srr_options: Mapping[str, Any]  # `u`, `layers` and `sparsity` of `layerwise_srr`
-    settings: MeasureSettings  # what the measures leave open
-    hessian_samples: int  # that the Hessian's loss looks at
+    settings: MeasureSettings  # settings of the measures
+    hessian_samples: int  # samples in the loss of the Hessian
 
     @cached_property
     def weights(self) -> list[Tensor]:
-        "The trained matrices W_1, ..., W_n."
+        "Trained matrices W_1, ..., W_n."
         return list(matrices_of(self.model).values())
 
     @cached_property
@@ -330,7 +328,7 @@ class Given(Weights):
             raise NotDefined("it needs init=, the model before training")
         now, before = matrices_of(self.model), matrices_of(self.initial)
         if {k: w.shape for k, w in now.items()} != {k: w.shape for k, w in before.items()}:
-            raise NotDefined("init has other trained matrices than the model")
+            raise NotDefined("init and the model have different trained matrices")
         return [w - before[k].to(w) for k, w in now.items()]
 
     @cached_property
@@ -340,13 +338,13 @@ class Given(Weights):
 
     @cached_property
     def trained(self) -> Outcome:
-        "How the model does on the training batches."
+        "Loss, accuracy and margins on the training batches."
         with _as_wanted(self.model, self.settings.layernorm):
             return outcome_of(self.scores, self.train, self.loss)
 
     @property
     def count(self) -> int:
-        "m: the number of answers in the training batches."
+        "m: the number of predictions on the training batches."
         return self.trained.count
 
     @cached_property
@@ -354,32 +352,32 @@ class Given(Weights):
         "gamma: the 10th percentile of the margins."
         margins = self.trained.margins
         if margins is None:
-            raise NotDefined("the labels are numbers and not classes, so there is no margin")
+            raise NotDefined("the labels are numbers, not classes, so there is no margin")
         found = float(np.quantile(margins.cpu().numpy(), 0.1))
         if found <= 0:
             raise NotDefined(
-                f"the 10th percentile of the margins is {found:.3g}, and a margin is positive: "
-                "the model must classify 90 % of its training data"
+                f"the 10th percentile of the margins is {found:.3g}, but must be positive: "
+                "the model must fit at least 90 % of its training data"
             )
         return found
 
     @cached_property
     def sigma(self) -> float:
-        "sigma: the noise that costs 0.1 of accuracy."
+        "sigma: the standard deviation of the noise that lowers the accuracy by 0.1."
         if self.trained.margins is None:
-            raise NotDefined("the labels are numbers and not classes, so there is no accuracy")
+            raise NotDefined("the labels are numbers, not classes, so there is no accuracy")
         c = self.settings
         with _as_wanted(self.model, c.layernorm):
             found = find_sigma(AccuracyDrop(self.scores, self.first(c.images), c.draws, c.seed))
         if found is None:
-            raise NotDefined("no noise between 0.0001 and 2 costs a tenth of the accuracy")
+            raise NotDefined("no sigma from 0.0001 to 2 lowers the accuracy by 0.1")
         return math.sqrt(found) if c.convention == "published" else found
 
     def first(
         self,
         n: int,  # samples
     ) -> list[tuple[Any, Tensor]]:
-        "The first n samples, in their batches."
+        "First n samples, in batches."
         found = []
         for inputs, y in self.train:
             found.append((first_of(inputs, n), y[:n]))
@@ -390,29 +388,29 @@ class Given(Weights):
 
     @cached_property
     def srr(self) -> pd.DataFrame:
-        "Layer-wise SRR, as the measure of that name reads it."
+        "Layer-wise SRR, the input of the measure `SRR`."
         c = self.settings
         batches = [inputs for inputs, _ in self.first(c.srr_images)]
         try:
             with warnings.catch_warnings(), _as_wanted(self.model, c.srr_layernorm):
-                warnings.filterwarnings("ignore", "SRR and R", SrrWarning)  # told as a reason
+                warnings.filterwarnings("ignore", "SRR and R", SrrWarning)  # becomes a reason
                 table = layerwise_srr(
                     self.model, batches, c.eps, c.lam, rank=False, **self.srr_options
                 )
         except UserError as e:
             raise NotDefined(str(e)) from e
         if (table.u == "none").any():
-            raise NotDefined("its layers have no subspaces; u='value' takes the rows of W_v")
+            raise NotDefined("its layers have no subspaces; pass u='value' for the rows of W_v")
         return table.assign(layernorm=c.srr_layernorm)
 
     def path_norm(self) -> float:
-        "The published path norm."
+        "Published path norm."
         if isinstance(self.model, LayeredClassifier):
             return path_norm(cast(Classifier, self.model))
         return feed_forward_path_norm(self.model, next(iter(self.train))[0])
 
     def hessian(self) -> float:
-        "The largest eigenvalue of the Hessian of the loss on the first samples."
+        "Largest eigenvalue of the Hessian of the loss on the first samples."
         parameters = trained_parameters(self.model)
         batches = self.first(self.hessian_samples)
         sizes = [len(y) for _, y in batches]
@@ -424,19 +422,20 @@ class Given(Weights):
         n = sum(p.numel() for p in parameters)
         start = torch.randn(n, generator=generator("hessian"), dtype=parameters[0].dtype)
         try:
-            with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # the only one derived twice
+            # only this attention kernel has second derivatives
+            with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
                 times = _hessian_times(mean_loss, parameters)
                 return largest_eigenvalue(times, start.to(parameters[0].device))
         except RuntimeError as e:
             why = " ".join(str(e).split())[:80]
-            raise NotDefined(f"its loss can't be derived twice: {why}") from e
+            raise NotDefined(f"its loss has no second derivative: {why}") from e
 
 
 def _as_wanted(model: nn.Module, layernorm: str) -> AbstractContextManager:
     return without_layernorm(model) if layernorm == "removed" else nullcontext()
 
 # %% ../../nbs/study/complexity.ipynb #c064d20f
-ADDED: dict[str, Measure] = {  # name -> measure, of any model
+ADDED: dict[str, Measure] = {  # name -> measure; for any model
     "alpha": Measure(
         "Martin et al. 2021", r"\frac1n \sum_i \alpha(\mathbf W_i^\top \mathbf W_i)", _mean_alpha
     ),
@@ -465,59 +464,59 @@ def measure(
     hessian_samples: int = 200,
 ) -> pd.DataFrame:
     """
-    All complexity measures that are defined for a model, and why the others are not.
+    Compute all complexity measures that are defined for a model.
 
     Parameters
     ----------
     model : nn.Module
-        Any classifier: yours, of timm, of Hugging Face, a language model. It runs in evaluation
-        mode, and is afterwards as it was. Parameters that are frozen do not count.
+        Any classifier or language model. It runs in evaluation mode and is left unchanged. Frozen
+        parameters do not count.
     train : iterable of batches
-        The training data, as a list or a loader that can be read twice: (inputs, labels, ...), or
-        mappings with "labels". They are taken as they are, and moved to the model's device.
+        Training data, as a list or a loader that can be read twice: (inputs, labels, ...), or
+        mappings with "labels". We move batches to the model's device, and do no other processing.
     test : iterable of batches, optional
         Test data, for the rows `test_loss`, `gap` and so on.
     init : nn.Module, optional
-        The model before training, for measures of distance.
+        The model before training, for distances from initialisation.
     measures : sequence of str, optional
-        Some rows of `MEASURES` and `ADDED`, such as ["param-norm", "alpha"]. By default all. The
-        search for sigma and the Hessian take longest.
+        Rows of `MEASURES` and `ADDED`, such as ["param-norm", "alpha"]; all by default. The search
+        for sigma and the Hessian take longest.
     u : str, Tensor, sequence or callable, optional
         Subspaces for SRR, as for `layerwise_srr`; "value" for softmax attention.
     layers : str, module or sequence of them, optional
         Layers for SRR, as for `layerwise_srr`, such as "blocks.*".
     sparsity : {"l0", "l1"}, default "l0"
-        What SRR counts. Where no entry is 0, as in most transformers, "l0" is the constant N d, and
-        a warning names it.
+        Sparsity term of SRR. If no entry is 0, as in most transformers, "l0" is the constant N d,
+        and we warn.
     prepare : callable, optional
-        A batch -> (inputs, labels), for batches of another form.
+        Batch -> (inputs, labels), for batches of another form.
     predict : callable, optional
-        An output -> scores (B, classes) or (B, N, classes), for outputs of another form.
+        Output -> scores (B, classes) or (B, N, classes), for outputs of another form.
     loss : callable, default F.cross_entropy
-        (scores (B, classes) or (B, classes, N), labels) -> mean loss, for gap and Hessian.
+        (scores (B, classes) or (B, classes, N), labels) -> mean loss, for the gap and the Hessian.
     settings : MeasureSettings, optional
-        What the measures leave open: samples, noise, LayerNorm, eps.
+        Samples, noise, LayerNorm and eps of the measures.
     hessian_samples : int, default 200
-        How many training samples the loss of the Hessian has.
+        Number of training samples in the loss of the Hessian.
 
     Returns
     -------
     DataFrame
         Index: the measures, then `train_loss`, `train_accuracy` (%) and, with `test`, `test_loss`,
         `test_accuracy`, `gap` (test loss minus train loss) and `accuracy_gap` (points). Columns:
-        `value`, NaN where it is not defined, and `reason`, why it is not. The column `value` of
-        several models makes a table for `tau`.
+        `value`, and `reason`, which explains a NaN. For `tau`, put the column `value` of each model
+        into a row of a table.
 
     Raises
     ------
     UserError
-        If no parameter is trained, if batches can't be read twice, or if labels do not fit.
+        If no parameter is trained, batches can't be read twice, or labels do not fit the scores.
 
     Notes
     -----
-    The definitions are those of the paper's Tables 1 and 5 (Jiang et al. 2020; Dziugaite et al.
-    2020), with the matrices of `matrices_of`. `path-norm` is defined for feed-forward networks of
-    ReLUs, and for the models of this package.
+    Definitions follow the paper's Tables 1 and 5 (Jiang et al. 2020; Dziugaite et al. 2020), with
+    the matrices of `matrices_of`. `path-norm` is defined for feed-forward ReLU networks and for the
+    models of this package.
 
     Examples
     --------
@@ -531,15 +530,15 @@ def measure(
     >>> int(table.value["params"]), table.reason["l2-norm-init"]
     (67, 'it needs init=, the model before training')
     """
-    check_kind(model, nn.Module, "give a model of torch")
+    check_kind(model, nn.Module, "give a torch.nn.Module")
     rows = MEASURES | ADDED
     names = [
         check_choice("measure", name, rows) for name in (rows if measures is None else measures)
     ]
     if not (parameters := trained_parameters(model)):
         raise UserError(
-            "no parameter of the model is trained (requires_grad), and measures are about those "
-            "that are; call model.requires_grad_()"
+            "no parameter of the model has requires_grad, but measures need trained parameters; "
+            "call model.requires_grad_()"
         )
     device = parameters[0].device
     seen = _Loader(_checked(train, "train"), prepare, device)
@@ -556,7 +555,7 @@ def measure(
 
 
 def _checked(batches: Any, name: str) -> Iterable:
-    "Batches that can be read twice."
+    "Batches; raise a `UserError` if they can't be read twice."
     is_data_set = isinstance(batches, (Tensor, Mapping, Dataset))
     if is_data_set or iter(batches) is batches:
         raise UserError(
@@ -567,7 +566,7 @@ def _checked(batches: Any, name: str) -> Iterable:
 
 
 class _Loader:
-    "Batches as (inputs, labels) on a device, made each time that they are read."
+    "Batches as (inputs, labels) on a device, prepared at each reading."
 
     def __init__(self, batches: Iterable, prepare: Callable, device: torch.device):
         self.batches, self.prepare, self.device = batches, prepare, device
@@ -578,7 +577,7 @@ class _Loader:
 
 
 def _value_or_reason(row: Measure, s: Given) -> tuple[float, str]:
-    "The value of a measure, or NaN and why it is not defined."
+    "Value of a measure, or NaN and the reason."
     try:
         value = float(row.of(s))
     except NotDefined as e:
@@ -586,12 +585,12 @@ def _value_or_reason(row: Measure, s: Given) -> tuple[float, str]:
     if math.isfinite(value):
         return value, ""
     zeros = [name for name, w in matrices_of(s.model).items() if not w.any()]
-    why = f"the matrix {zeros[0]!r} is 0" if zeros else "a number is beyond float64"
+    why = f"the matrix {zeros[0]!r} is 0" if zeros else "a number overflows float64"
     return math.nan, f"its value is {value}, since {why}"
 
 
 def _outcomes(trained: Outcome, tested: Outcome | None) -> dict[str, float]:
-    "Losses and accuracies, and the gaps; accuracies only of classes."
+    "Losses, accuracies and gaps; no accuracies without classes."
     found = dict(train_loss=trained.loss, train_accuracy=trained.accuracy)
     if tested is not None:
         found |= dict(test_loss=tested.loss, gap=tested.loss - trained.loss)

@@ -25,7 +25,7 @@ from .measures import MEASURES
 def gap_in_accuracy(
     record: Record,  # of a classifier
 ) -> float:  # points
-    "The accuracy on the training images minus that on the test images."
+    "Training accuracy minus test accuracy."
     return record.final["train_accuracy"] - record.final["test_accuracy"]
 
 # %% ../../nbs/study/correlation.ipynb #c5840a87
@@ -34,7 +34,7 @@ _OUTCOMES = ("criterion_met", "epochs", "train_loss", "test_loss", "test_accurac
 
 def _model_row(record: Record, axes: Iterable[str]) -> dict:
     if record.levels:
-        raise UserError(f"run {record.id} has levels; take it at one of them: record.at(level)")
+        raise UserError(f"run {record.id} has levels; choose one with record.at(level)")
     final = record.final
     row = dict(id=record.id, seed=record.config.seed)
     row |= {axis: getattr(record.config, axis) for axis in axes}
@@ -44,10 +44,10 @@ def _model_row(record: Record, axes: Iterable[str]) -> dict:
 
 
 def model_table(
-    records: Iterable[Record],  # one per model; those that were not measured have no measures
-    grid: Grid,  # whose axes become columns
+    records: Iterable[Record],  # one per model, measured or not
+    grid: Grid,  # its axes become columns
 ) -> pd.DataFrame:
-    "One row per model: id, seed, the grid's axes, `gap` (nats), the final results, the measures."
+    "One row per model: id, seed, the grid's axes, `gap` (nats), final results, measures."
     rows = [_model_row(r, grid.axes) for r in records]
     if not rows:
         return pd.DataFrame([], columns=["id", "seed", *grid.axes, "gap", *_OUTCOMES])
@@ -56,20 +56,19 @@ def model_table(
 
 # %% ../../nbs/study/correlation.ipynb #10b00005
 def comparable(
-    table: pd.DataFrame,  # as `model_table` makes it
+    table: pd.DataFrame,  # from `model_table`
 ) -> pd.DataFrame:  # some of its rows
-    "The models that enter the correlations: those that met the criterion."
+    "Models that enter the correlations: those whose training met the criterion."
     return table[table.criterion_met.astype(bool)]
 
 # %% ../../nbs/study/correlation.ipynb #6b9cc7fc
 def _numbers(x: Sequence[float] | np.ndarray) -> np.ndarray:
-    "The values as floats; a `UserError` if one is missing."
+    "Values as floats; raise a `UserError` if one is missing."
     x = np.asarray(x, float)
     missing = np.isnan(x).sum()
     if missing:
         raise UserError(
-            f"{missing} of {len(x)} values are missing (None or nan); "
-            "leave those models out, as correlation.comparable does"
+            f"{missing} of {len(x)} values are missing (None or nan); drop the rows of those models"
         )
     return x
 
@@ -80,7 +79,7 @@ def kendall(
 ) -> float:  # -1 to 1
     "Kendall's tau-b, 0 for constants; a `UserError` for missing values or fewer than two models."
     if len(measure) < 2:
-        raise UserError("Kendall's tau of fewer than two models; give at least two")
+        raise UserError("Kendall's tau needs at least two models")
     measure, gap = _numbers(measure), _numbers(gap)
     if np.ptp(measure) == 0 or np.ptp(gap) == 0:
         return 0.0
@@ -88,7 +87,7 @@ def kendall(
 
 # %% ../../nbs/study/correlation.ipynb #10b0000a
 def _members(replicates: Sequence) -> list[np.ndarray]:
-    "A mask of each replicate's models; replicates in the order in which they appear."
+    "One mask per replicate, in order of appearance."
     replicates = np.asarray(replicates)
     return [replicates == r for r in dict.fromkeys(replicates.tolist())]
 
@@ -96,17 +95,17 @@ def _members(replicates: Sequence) -> list[np.ndarray]:
 def mean_tau(
     measure: Sequence[float],  # one value per model
     gap: Sequence[float],  # of the same models, in the same order
-    replicates: Sequence,  # to which grid each belongs, such as its seed
+    replicates: Sequence,  # replicate of each model, such as its seed
 ) -> float:  # -1 to 1
-    "The mean over the replicates of a grid of tau within each, where `measure` is not nan."
+    "Mean over replicates of tau within each, without models whose `measure` is nan."
     measure, gap = np.asarray(measure, float), _numbers(gap)
     members = [i & ~np.isnan(measure) for i in _members(replicates)]
-    pairs = [i for i in members if i.sum() > 1] or members[:1]  # of a grid without it there is none
+    pairs = [i for i in members if i.sum() > 1] or members[:1]  # if no replicate has a pair
     return float(np.mean([kendall(measure[i], gap[i]) for i in pairs]))
 
 # %% ../../nbs/study/correlation.ipynb #89f9dee4
 def _group_members(table: pd.DataFrame, axis: str, axes: dict[str, int]) -> list[np.ndarray]:
-    "The rows of each complete group of an axis."
+    "Row numbers of each complete group of an axis."
     columns = dict.fromkeys([*axes, "seed"] if "seed" in table else axes)
     others = [c for c in columns if c != axis]
     if len(table) == 0:
@@ -121,9 +120,9 @@ def _group_members(table: pd.DataFrame, axis: str, axes: dict[str, int]) -> list
 def groups(
     table: pd.DataFrame,  # one row per model, the axes among its columns
     axis: str,  # one of `axes`
-    axes: dict[str, int],  # all of the grid -> how many values each has
+    axes: dict[str, int],  # axis of the grid -> number of its values
 ) -> list[pd.DataFrame]:
-    "The complete groups of models that differ in `axis` alone and share a seed, if there is one."
+    "Complete groups of models that differ only in `axis`; a column `seed` counts as an axis."
     return [table.iloc[rows] for rows in _group_members(table, axis, axes)]
 
 # %% ../../nbs/study/correlation.ipynb #10b0000d
@@ -131,32 +130,32 @@ def granulated(
     table: pd.DataFrame,  # one row per model: the axes, the measure, `gap`
     measure: str,  # its column
     axis: str,  # one of `axes`
-    axes: dict[str, int],  # all of the grid -> how many values each has
+    axes: dict[str, int],  # axis of the grid -> number of its values
 ) -> float:  # -1 to 1
-    "psi of one axis: the mean tau over its complete groups; nan if there is none."
+    "psi of one axis: the mean tau over its complete groups, nan without one."
     defined = table[table[measure].notna()]
     taus = [kendall(f[measure], f.gap) for f in groups(defined, axis, axes)]
     return float(np.mean(taus)) if taus else float("nan")
 
 # %% ../../nbs/study/correlation.ipynb #10b00011
 def measures_in(
-    table: pd.DataFrame,  # as `model_table` makes it
+    table: pd.DataFrame,  # from `model_table`
 ) -> list[str]:  # in the order of `MEASURES`
-    "The measures that a table holds; a measure that is registered later is not in older records."
+    "Measures in a table; records may predate the registration of a measure."
     return [m for m in MEASURES if m in table]
 
 # %% ../../nbs/study/correlation.ipynb #10b00091
 def _seeds(table: pd.DataFrame) -> Sequence:
-    "The seed of each model; 0 where the table has none."
+    "Seed of each model; 0 without a column `seed`."
     return table["seed"] if "seed" in table else [0] * len(table)
 
 
 def correlations(
     table: pd.DataFrame,  # one row per model: the axes, the measures, `gap`
-    axes: dict[str, int],  # all of the grid -> how many values each has
-    measures: Sequence[str] | None = None,  # their columns; None: all that the table has
+    axes: dict[str, int],  # axis of the grid -> number of its values
+    measures: Sequence[str] | None = None,  # columns; None: all measures in the table
 ) -> pd.DataFrame:  # index: measures; columns: axes, psi, tau
-    "psi of each axis, Psi (their mean), and the overall tau (mean over seeds), for each measure."
+    "psi of each axis, Psi (their mean) and the overall tau (mean over seeds) of each measure."
     rows = {}
     for m in measures_in(table) if measures is None else measures:
         rows[m] = {a: granulated(table, m, a, axes) for a in axes}
@@ -173,38 +172,39 @@ def tau(
     replicates: str | None = None,
 ) -> pd.DataFrame:
     """
-    Kendall's tau between measures and the generalisation gap of any models.
+    Compute Kendall's tau between measures and the generalisation gap.
 
     Parameters
     ----------
     table : DataFrame
-        One row for each model; its index names the models in errors.
+        One row per model; its index names the models in error messages.
     measures : sequence of str, optional
-        Columns of measures. By default all columns of numbers that are nothing else.
+        Columns of measures; by default all numeric columns without another role.
     gap : str, default "gap"
-        The column of the gap, in any unit.
+        Column of the gap, in any unit.
     axes : sequence of str, optional
-        The columns of a grid of hyper-parameters, such as ["width", "dropout"].
+        Columns of a hyper-parameter grid, such as ["width", "dropout"].
     replicates : str, optional
-        A column that tells repetitions of the grid apart, such as "seed". Tau is computed within
-        each, and averaged.
+        Column that distinguishes replicates of the grid, such as "seed". We compute tau within
+        each replicate and average.
 
     Returns
     -------
     DataFrame
-        A row for each measure: psi of each axis (the mean tau over models that differ in this axis
-        alone; NaN without complete groups), `psi` (their mean, the paper's Psi), `tau` (tau-b) and
-        `n`, the number of models where the measure is defined.
+        One row per measure: psi of each axis (the mean tau over models that differ only in this
+        axis; NaN without complete groups), `psi` (their mean, the paper's Psi), `tau` (tau-b) and
+        `n`, the number of models with this measure.
 
     Raises
     ------
     UserError
-        If a column is missing or holds no numbers, if a model has no gap, if two models are equal
-        in all axes, or for fewer than two models.
+        If a column is missing or not numeric, a model has no gap, two models agree in all axes, or
+        there are fewer than two models.
 
     Notes
     -----
-    Jiang et al. (2020), section 2.2. A model whose measure is NaN is left out for this measure.
+    Jiang et al. (2020), section 2.2. We leave out models whose measure is NaN, for that measure
+    only.
 
     Examples
     --------
@@ -239,35 +239,35 @@ def _check_columns(table: pd.DataFrame, wanted: Sequence[str]) -> None:
     if missing := [column for column in wanted if column not in table]:
         raise UserError(f"the table has no column {missing[0]!r}; it has {', '.join(table)}")
     if len(table) < 2:
-        raise UserError(f"a table of {len(table)} models; tau needs two, a row for each")
+        raise UserError(f"{len(table)} models in the table; tau needs at least two rows")
 
 
 def _check_numbers(table: pd.DataFrame, measures: Sequence[str], gap: str) -> None:
-    "A `UserError` that names the column and the model whose entry is no number."
+    "Raise a `UserError` for an entry that is not a number."
     for column in (gap, *measures):
         wrong = pd.to_numeric(table[column], errors="coerce").isna() & table[column].notna()
         if wrong.any():
             model = table.index[wrong][0]
             given = table[column][wrong].iloc[0]
-            raise UserError(f"{column!r} of model {model!r} is {given!r}, which is no number")
+            raise UserError(f"{column!r} of model {model!r} is {given!r}; give a number")
     if table[gap].isna().any():
         model = table.index[table[gap].isna()][0]
-        raise UserError(f"model {model!r} has no {gap!r}; give its gap, or drop the row")
+        raise UserError(f"model {model!r} has no {gap!r}; give its gap or drop the row")
 
 
 def _check_cells(data: pd.DataFrame) -> None:
-    "A `UserError` if two models can't be told apart by the axes."
+    "Raise a `UserError` if two models agree in all axes."
     if data.shape[1] > 1 and data.duplicated().any():
         again = data[data.duplicated()].iloc[0]
         same = data.index[(data == again).all(axis=1)]
         raise UserError(
-            f"models {same[0]!r} and {same[1]!r} are equal in all axes; name the column that tells "
-            "them apart with replicates="
+            f"models {same[0]!r} and {same[1]!r} agree in all axes; name the column that "
+            "distinguishes them with replicates="
         )
 
 # %% ../../nbs/study/correlation.ipynb #10b00014
 def _signs(x: Sequence[float]) -> np.ndarray:  # (n, n)
-    "For each pair of models the sign of their difference."
+    "Sign of the difference of each pair of models."
     x = _numbers(x)
     return np.sign(x[:, None] - x[None])
 
@@ -277,9 +277,9 @@ def bootstrap_tau(
     gap: Sequence[float],  # of the same models, in the same order
     weights: np.ndarray,  # (draws, n), how often each model is drawn
 ) -> np.ndarray:  # (draws,)
-    """Tau-b of each draw, over pairs of different models; 0 where one of the two is constant.
+    """Tau-b of each bootstrap draw, over pairs of different models.
 
-    It is nan where only one model is drawn, however often: there is no pair.
+    It is 0 if the measure or the gap is constant, and nan if only one model is drawn.
     """
     m, g = _signs(measure), _signs(gap)
 
@@ -295,36 +295,36 @@ def percentile_interval(
     draws: np.ndarray,  # (draws,) of one quantity
     level: float = 0.95,  # share of the draws inside
 ) -> tuple[float, float]:  # low, high
-    "The interval that leaves out as many draws below as above."
+    "Equal-tailed percentile interval."
     low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2])
     return float(low), float(high)
 
 # %% ../../nbs/study/correlation.ipynb #27a70001
 @dataclass(frozen=True)
 class TwoWay:
-    "How often each model of a grid is drawn, in four ways; each (draws, models)."
+    "Bootstrap weights of a grid's models under four schemes; each (draws, models)."
 
-    product: np.ndarray  # types times cells, each drawn with replacement
-    types: np.ndarray  # types alone
-    cells: np.ndarray  # cells alone
-    both: np.ndarray  # pairs of a type and a cell, as if they were independent
+    product: np.ndarray  # types and cells drawn, weights multiplied
+    types: np.ndarray  # only types drawn
+    cells: np.ndarray  # only cells drawn
+    both: np.ndarray  # (type, cell) pairs drawn as if independent
     counts: tuple[int, int]  # types, cells
 
 # %% ../../nbs/study/correlation.ipynb #10b00018
 def _drawn(labels: Sequence, draws: int, g: np.random.Generator) -> tuple[np.ndarray, int]:
-    "How often each model's label is drawn (draws, models), and how many labels there are."
+    "How often each model's label is drawn (draws, models), and the number of labels."
     codes = pd.factorize(pd.Index(labels))[0]
     count = int(codes.max() + 1)
     return g.multinomial(count, np.full(count, 1 / count), size=draws)[:, codes], count
 
 
 def two_way(
-    types: Sequence,  # of each model, such as its variant
-    cells: Sequence,  # of each model, such as its other axes
-    draws: int = 2000,  # of each kind
-    seed: int = 0,  # of the draws; independent of the runs' seeds
+    types: Sequence,  # type of each model, such as its variant
+    cells: Sequence,  # cell of each model, such as its other axes
+    draws: int = 2000,  # per scheme
+    seed: int = 0,  # of the draws, unrelated to the seeds of runs
 ) -> TwoWay:
-    "Bootstrap weights for types by cells; replicates of one type and cell are drawn together."
+    "Two-way bootstrap weights; seed replicates of one type and cell are drawn together."
     g = np.random.default_rng(generator("two-way", seed).initial_seed())
     by_type, n_types = _drawn(types, draws, g)
     by_cell, n_cells = _drawn(cells, draws, g)
@@ -334,20 +334,20 @@ def two_way(
 # %% ../../nbs/study/correlation.ipynb #10b0001b
 @dataclass(frozen=True)
 class Parts:
-    "A statistic of all models, and of each of the four kinds of draws of a `TwoWay`."
+    "A statistic on all models and on the draws of each scheme of a `TwoWay`."
 
-    whole: float  # of all models, each once
-    product: np.ndarray  # (draws,), as are the others: types times cells
-    types: np.ndarray  # types alone
-    cells: np.ndarray  # cells alone
-    both: np.ndarray  # pairs of a type and a cell
+    whole: float  # on all models
+    product: np.ndarray  # (draws,), as for the other schemes: types and cells drawn
+    types: np.ndarray  # only types drawn
+    cells: np.ndarray  # only cells drawn
+    both: np.ndarray  # (type, cell) pairs drawn
     counts: tuple[int, int]  # types, cells
 
     def __sub__(
         self,
-        other: "Parts",  # of another statistic of the same draws
+        other: "Parts",  # of another statistic on the same draws
     ) -> "Parts":
-        "The parts of the difference of two statistics, draw by draw."
+        "Difference of two statistics, draw by draw."
         return Parts(
             self.whole - other.whole,
             self.product - other.product,
@@ -362,7 +362,7 @@ def two_way_parts(
     statistic: Callable[[np.ndarray], np.ndarray],  # weights (draws, models) -> (draws,)
     weights: TwoWay,  # of the models
 ) -> Parts:
-    "All that `draws_about_estimate` needs of a statistic."
+    "Evaluate a statistic on all models and on all draws."
     whole = float(statistic(np.ones((1, weights.product.shape[1])))[0])
     ways = (weights.product, weights.types, weights.cells, weights.both)
     product, types, cells, both = map(statistic, ways)
@@ -373,11 +373,11 @@ def _defined(x: np.ndarray) -> np.ndarray:
     return x[np.isfinite(x)]
 
 
-_TIE = 1e-12  # below this, a sum of ratios of small integers is 0
+_TIE = 1e-12  # rounding error of a sum of ratios of small integers
 
 
 def _two_way_variance(parts: Parts) -> float:
-    "V_types + V_cells - V_both, but at least V_types and V_cells."
+    "V_types + V_cells - V_both, at least max(V_types, V_cells)."
     ways = (parts.types, parts.cells, parts.both)
     by_type, by_cell, by_both = (float(_defined(way).var()) for way in ways)
     n_types, n_cells = parts.counts
@@ -387,11 +387,11 @@ def _two_way_variance(parts: Parts) -> float:
 
 
 def draws_about_estimate(
-    parts: Parts,  # as `two_way_parts` gives them
-) -> np.ndarray:  # those of the draws that are not nan
-    """Draws of a statistic, drawn in to its estimate until they have the variance of the clusters.
+    parts: Parts,  # from `two_way_parts`
+) -> np.ndarray:  # the draws that are not nan
+    """Shrink draws towards the estimate until they have the two-way cluster variance.
 
-    A draw of 0 stays 0, since a tie is no evidence for either sign; so the variance may be larger.
+    Draws of 0 stay 0, since a tie is no evidence for either sign, so the variance may be larger.
     """
     drawn = _defined(parts.product)
     wanted, spread = _two_way_variance(parts), drawn.var()
@@ -403,8 +403,8 @@ def draws_about_estimate(
 def two_way_draws(
     statistic: Callable[[np.ndarray], np.ndarray],  # weights (draws, models) -> (draws,)
     weights: TwoWay,  # of the models
-) -> tuple[float, np.ndarray]:  # the statistic of all models, each once; its draws
-    "A statistic and its draws over types and cells."
+) -> tuple[float, np.ndarray]:  # the statistic on all models; its draws
+    "A statistic with its draws over types and cells."
     parts = two_way_parts(statistic, weights)
     return parts.whole, draws_about_estimate(parts)
 
@@ -412,12 +412,12 @@ def two_way_draws(
 def weighted_tau(
     measure: Sequence[float] | np.ndarray,  # one value per model
     gap: Sequence[float],  # of the same models
-    replicates: Sequence,  # to which grid each belongs, such as its seed
+    replicates: Sequence,  # replicate of each model, such as its seed
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """The statistic for `two_way_draws`: tau of each replicate of a grid, and their mean.
+    """Statistic for `two_way_draws`: the mean of tau over seed replicates.
 
-    Models whose measure is nan are left out. A replicate in which only one model is drawn does not
-    count; nan where no other is left.
+    We leave out models whose measure is nan, and replicates with only one drawn model; the result
+    is nan if no replicate is left.
     """
     measure, gap = np.asarray(measure, float), _numbers(gap)
     members = [i & ~np.isnan(measure) for i in _members(replicates)]
@@ -433,13 +433,13 @@ def weighted_tau(
 
 # %% ../../nbs/study/correlation.ipynb #10b00061
 def _pair_signs(x: np.ndarray) -> np.ndarray:
-    "The sign of the difference of each pair in a group: (groups, models) -> (groups, pairs)."
+    "Sign of the difference of each pair in a group: (groups, models) -> (groups, pairs)."
     first, second = np.triu_indices(x.shape[1], 1)
     return np.sign(x[:, first] - x[:, second])
 
 
 def _group_taus(m: np.ndarray, g: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    "Kendall's tau-b of each group in each draw, from the signs of pairs; 0 where all are tied."
+    "Kendall's tau-b of each group in each draw, from the signs of pairs; 0 if all are tied."
     first, second = np.triu_indices(drawn.shape[-1], 1)
     pairs = drawn[..., first] * drawn[..., second]  # how often each pair is drawn
     alike, of_m, of_g = (np.einsum("dgp,gp->dg", pairs, s) for s in (m * g, m * m, g * g))
@@ -455,9 +455,9 @@ def _times_drawn(drawn: np.ndarray) -> np.ndarray:
 def weighted_granulated(
     measure: Sequence[float] | np.ndarray,  # one value per model
     gap: Sequence[float],  # of the same models
-    members: Sequence[np.ndarray],  # groups of equally many models, by their places
+    members: Sequence[np.ndarray],  # row numbers of each group; groups of equal size
 ) -> Callable[[np.ndarray], np.ndarray]:
-    "The statistic for `two_way_parts`: the mean tau over groups; nan in a draw without any."
+    "Statistic for `two_way_parts`: the mean tau over groups, nan in a draw without a group."
     models = np.stack(members)  # (groups, models of each)
     values = np.asarray(measure, float)[models]
     of_values, of_gap = _pair_signs(_numbers(values)), _pair_signs(_numbers(gap)[models])
@@ -474,10 +474,10 @@ def weighted_granulated(
 def weighted_along(
     measure: Sequence[float] | np.ndarray,  # one value per model
     table: pd.DataFrame,  # one row per model: the axes, `gap`, `seed`
-    axis: str | None,  # one of `axes`; None: over all pairs of a grid
-    axes: dict[str, int],  # all of the grid -> how many values each has
+    axis: str | None,  # one of `axes`; None: all pairs of a grid
+    axes: dict[str, int],  # axis of the grid -> number of its values
 ) -> Callable[[np.ndarray], np.ndarray] | None:  # None: no group of the axis is complete
-    "The statistic of a study, for `two_way_parts`: tau over all pairs, or along one axis."
+    "Statistic for `two_way_parts`: tau over all pairs or along one axis."
     if axis is None:
         return weighted_tau(measure, table.gap, table.seed)
     defined = table[~np.isnan(np.asarray(measure, float))]
@@ -486,11 +486,11 @@ def weighted_along(
 
 # %% ../../nbs/study/correlation.ipynb #7e9e0002
 def tau_between(
-    measure: Sequence[float],  # the mean of each type
+    measure: Sequence[float],  # mean of each type
     gap: Sequence[float],  # of the same types
     draws: int = 10_000,  # bootstrap samples of types
-) -> tuple[float, float, float]:  # tau, and its 95 % interval
-    "Kendall's tau between types, and the percentile interval of types drawn anew."
+) -> tuple[float, float, float]:  # tau and its 95 % interval
+    "Kendall's tau between types, with a percentile interval from a bootstrap over types."
     g = np.random.default_rng(generator("types").initial_seed())
     weights, _ = _drawn(range(len(measure)), draws, g)
     drawn = _defined(bootstrap_tau(measure, gap, weights))
@@ -498,7 +498,7 @@ def tau_between(
 
 # %% ../../nbs/study/correlation.ipynb #7e9e0005
 def _at_level(record: Record, level: float) -> dict:
-    "What a run was when its training loss first fell to a level; empty if it did not."
+    "Numbers of a run at a training-loss level; empty if the run did not reach it."
     if (end := record.at(level)) is None:
         return {}
     final, beside = end.final, end.measures.get("beside", {})
@@ -512,8 +512,8 @@ def _at_level(record: Record, level: float) -> dict:
 def type_means(
     records: Iterable[Record],  # of runs with levels
     level: float,  # training loss, nats
-) -> pd.DataFrame:  # index: types that count; runs, reached, loss, epochs, three gaps, measures
-    "Means over the runs of each type that reached a level, of the types of which half did."
+) -> pd.DataFrame:  # index: types; runs, reached, loss, epochs, three gaps, measures
+    "Means over the runs that reached a level, for each type with at least half of its runs there."
     rows = [dict(variant=r.config.variant) | _at_level(r, level) for r in records]
     table = pd.DataFrame(rows)
     if "loss" not in table:
@@ -525,7 +525,7 @@ def type_means(
 
 # %% ../../nbs/study/correlation.ipynb #27a70006
 def _tau_of_present(x: np.ndarray, y: np.ndarray) -> float:
-    "Kendall's tau where neither of the two is missing."
+    "Kendall's tau without missing values."
     present = ~(np.isnan(x) | np.isnan(y))
     return kendall(x[present], y[present])
 
@@ -533,13 +533,13 @@ def _tau_of_present(x: np.ndarray, y: np.ndarray) -> float:
 def permute_types(
     table: pd.DataFrame,  # one row per model: `variant`, the other axes, `seed`, the measure, `gap`
     measure: str,  # its column
-    cells: Sequence[str],  # columns that make a cell, the seed among them
-) -> float:  # p, at least 1 over the number of orders
-    "The share of all orders of the model types under which tau is at least as high as it is."
+    cells: Sequence[str],  # columns that define a cell, including the seed
+) -> float:  # p, at least 1 over the number of permutations
+    "Share of all permutations of the model types with a tau at least as high as observed."
     models = table.set_index(["variant", *cells])
     measures = models[measure].unstack("variant").to_numpy()  # (cells, types)
     gaps = models["gap"].unstack("variant").to_numpy()
-    orders = itertools.permutations(range(gaps.shape[1]))  # first the order as it is
+    orders = itertools.permutations(range(gaps.shape[1]))  # the observed order first
     taus = [_tau_of_present(measures[:, order].ravel(), gaps.ravel()) for order in orders]
     return float(np.mean(np.array(taus) >= taus[0] - 1e-12))
 
@@ -547,8 +547,8 @@ def permute_types(
 def partial_tau(
     measure: Sequence[float],  # one value per model
     gap: Sequence[float],  # of the same models
-    given: Sequence[float],  # of the same models, the quantity that is held fixed
-) -> float:  # nan where `given` orders the models exactly as one of the two
+    given: Sequence[float],  # of the same models, the quantity held fixed
+) -> float:  # nan if |tau| of `given` with the measure or the gap is 1
     "Kendall's partial tau of measure and gap, given a third quantity."
     a, b, c = kendall(measure, gap), kendall(measure, given), kendall(gap, given)
     rest = (1 - b**2) * (1 - c**2)
@@ -561,7 +561,7 @@ def _mean_of_defined(values: Sequence[float]) -> float:
 
 
 def _split_once(measure: Sequence, gap: Sequence, group: np.ndarray) -> tuple[float, float]:
-    "`split_tau` of one grid; nan where there is no such pair."
+    "`split_tau` of one grid, nan without such a pair."
     pairs = _signs(measure) * _signs(gap)
     upper = np.triu(np.ones(pairs.shape, bool), 1)
     same = upper & (group[:, None] == group[None])
@@ -571,11 +571,11 @@ def _split_once(measure: Sequence, gap: Sequence, group: np.ndarray) -> tuple[fl
 def split_tau(
     measure: Sequence[float],  # one value per model
     gap: Sequence[float],  # of the same models, in the same order
-    group: Sequence,  # to which each model belongs, such as its variant
-    replicates: Sequence | None = None,  # to which grid each belongs, as its seed; None: to one
-) -> tuple[float, float]:  # within, between: means over the replicates that have such pairs
-    "Share of pairs ordered alike minus share ordered differently, within and between groups."
-    measure = np.asarray(measure, float)  # models without it are left out
+    group: Sequence,  # group of each model, such as its variant
+    replicates: Sequence | None = None,  # replicate of each model, such as its seed; None: one grid
+) -> tuple[float, float]:  # within, between: means over the replicates with such pairs
+    "Share of concordant pairs minus share of discordant pairs, within and between groups."
+    measure = np.asarray(measure, float)
     rows = measure, _numbers(gap), np.asarray(group)
     defined = ~np.isnan(measure)
     grids = [i & defined for i in _members([0] * len(gap) if replicates is None else replicates)]
@@ -586,9 +586,9 @@ def split_tau(
 def agreement(
     table: pd.DataFrame,  # one row per model: the axes, `seed`, the column
     column: str,  # a measure, or `gap`
-    axes: Sequence[str],  # columns that tell configurations apart
+    axes: Sequence[str],  # columns that identify a configuration
 ) -> float:  # -1 to 1; nan for one seed
-    "How well seeds agree on the order of configurations: the mean tau over pairs of seeds."
+    "Agreement of seeds on the order of configurations: the mean tau over pairs of seeds."
     wide = table.set_index([*axes, "seed"])[column].unstack("seed")
     pairs = [wide[[a, b]].dropna() for a, b in itertools.combinations(wide, 2)]
     taus = [kendall(p.iloc[:, 0], p.iloc[:, 1]) for p in pairs if len(p) > 1]
@@ -596,24 +596,22 @@ def agreement(
 
 # %% ../../nbs/study/correlation.ipynb #6b960345
 def _cells(table: pd.DataFrame, cells: Sequence[str]) -> list[tuple]:
-    "The cell of each model: its values of some columns."
+    "Cell of each model: its values in some columns."
     return list(zip(*(table[c] for c in cells)))
 
 
 def _p_value(differences: np.ndarray) -> float:
-    "Two-sided: twice the smaller share of draws on one side of 0, and never 0."
+    "Two-sided p: twice the smaller share of draws on one side of 0, never exactly 0."
     smaller = min((differences <= 0).sum(), (differences >= 0).sum())
     return min(1.0, 2 * (1 + smaller) / (1 + len(differences)))
 
 
 def compare_taus(
     parts: Mapping[str, Parts],  # measure -> its tau, all from the same draws
-    against: Mapping[
-        str, Parts
-    ],  # measure -> tau of SRR, say, over the models that have the measure
+    against: Mapping[str, Parts],  # measure -> tau of the reference on the same models
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # index: measures; tau, low, high, difference, d_low, d_high, p
-    "Tau of each measure and `against` - tau, with intervals; p: two-sided, of the difference."
+    "Tau of each measure and `against` - tau, with intervals and a two-sided p of the difference."
     rows = {}
     for m, tau in parts.items():
         difference = against[m] - tau
@@ -631,13 +629,13 @@ def compare_taus(
 # %% ../../nbs/study/correlation.ipynb #10b0002b
 def overall_table(
     table: pd.DataFrame,  # one row per model: `variant`, the cells, the measures, `gap`
-    cells: Sequence[str],  # columns that make a cell: the axes without `variant`
-    against: str = "SRR",  # the one of `measures` that all are compared with
+    cells: Sequence[str],  # columns that define a cell: the axes without `variant`
+    against: str = "SRR",  # the reference, one of `measures`
     level: float = 0.95,  # of the intervals
     draws: int = 2000,  # bootstrap samples
-    measures: Sequence[str] | None = None,  # their columns; None: all that the table has
-) -> pd.DataFrame:  # as `compare_taus` makes it
-    "Tau of each measure with its interval, and its difference from one of them."
+    measures: Sequence[str] | None = None,  # columns; None: all measures in the table
+) -> pd.DataFrame:  # columns as in `compare_taus`
+    "Tau of each measure with its interval, and its difference from a reference measure."
     weights = two_way(table.variant, _cells(table, cells), draws)
 
     def parts(values: pd.Series) -> Parts:
@@ -653,7 +651,7 @@ _NUMBERS = ("layer", "rate", "subspace_rate", "l0", "l1")
 
 
 def _recorded(srr: Mapping[str, Sequence]) -> str:
-    "For an error message: the choices that a record holds."
+    "Choices available in a record, for an error message."
     epses = ", ".join(f"{e:g}" for e in sorted(set(srr["eps"])))
     layernorms = ", ".join(sorted(set(srr["layernorm"])))
     return f"eps {epses}; layers 1 to {max(srr['layer']):g}; LayerNorm {layernorms}"
@@ -662,7 +660,7 @@ def _recorded(srr: Mapping[str, Sequence]) -> str:
 def _chosen_terms(
     record: Record, eps: float, layers: Sequence[int] | None, layernorm: str
 ) -> dict[str, np.ndarray]:
-    "The SRR terms in a record under one choice, a value for each layer."
+    "SRR terms of a record under one choice, one value per layer."
     srr = record.measures["srr"]
     chosen = (np.array(srr["eps"]) == eps) & (np.array(srr["layernorm"]) == layernorm)
     if layers:
@@ -677,50 +675,49 @@ def _chosen_terms(
 
 def srr_terms_of(
     record: Record,  # of a measured run
-    eps: float = 0.5,  # distortion, one that was recorded
+    eps: float = 0.5,  # a recorded distortion
     layers: Sequence[int] | None = None,  # 1 to L; None: all
     layernorm: str = "removed",  # removed or kept
 ) -> pd.DataFrame:  # one row per layer: layer, rate, subspace_rate (nats per sample), l0, l1
-    "The SRR terms in a record under one choice; a `UserError` if they were not recorded."
+    "SRR terms of a record under one choice; a `UserError` if they were not recorded."
     return pd.DataFrame(_chosen_terms(record, eps, layers, layernorm))
 
 # %% ../../nbs/study/correlation.ipynb #10b0002e
 def _srr(terms: Mapping[str, np.ndarray], lam: float, sparsity: str) -> float:
-    "The SRR measure from its terms."
     return float(np.mean(terms["subspace_rate"] - terms["rate"] + lam * terms[sparsity]))
 
 
 def srr_of(
     record: Record,  # of a measured run
-    eps: float = 0.5,  # distortion, one that was recorded
+    eps: float = 0.5,  # a recorded distortion
     lam: float = 0.1,  # weight of the sparsity term
     sparsity: str = "l0",  # l0 or l1
     layers: Sequence[int] | None = None,  # 1 to L; None: all
     layernorm: str = "removed",  # removed or kept
-) -> float:  # nats per sample, and counts
-    "The SRR measure of a record under other choices; a `UserError` if they were not recorded."
+) -> float:  # nats per sample, plus `lam` times a count
+    "SRR measure of a record under other choices; a `UserError` if they were not recorded."
     return _srr(_chosen_terms(record, eps, layers, layernorm), lam, sparsity)
 
 # %% ../../nbs/study/correlation.ipynb #10b00031
 def _sparsity_terms(lams: Sequence[float]) -> list[tuple[float, str]]:
-    "All choices (lam, sparsity); with lam 0 only one sparsity."
+    "All pairs (lam, sparsity); for lam 0 only one sparsity."
     found = itertools.product(lams, SPARSITY)
     return [(lam, sparsity) for lam, sparsity in found if lam or sparsity == "l0"]
 
 
 def _ranked(values: Sequence, table: pd.DataFrame, weights: TwoWay, others: Sequence) -> dict:
-    "Tau of a measure's values, its interval, and its rank among the taus of the others."
+    "Tau of a measure with its interval and its rank among other taus."
     tau, draws = two_way_draws(weighted_tau(values, table.gap, table.seed), weights)
     low, high = percentile_interval(draws)
     return dict(tau=tau, low=low, high=high, rank=1 + sum(other > tau for other in others))
 
 
 def srr_choices(
-    records: Sequence[Record],  # measured, all of `table` among them
-    table: pd.DataFrame,  # those of `records` that `comparable` leaves
+    records: Sequence[Record],  # measured, including the models of `table`
+    table: pd.DataFrame,  # from `comparable`
     cells: Sequence[str],  # as for `overall_table`
-    epses: Sequence[float] = (0.1, 0.5, 1.0),  # distortions that were recorded
-    lams: Sequence[float] = (0.0, 0.01, 0.1, 1.0),  # weights of the sparsity term; 0 leaves it out
+    epses: Sequence[float] = (0.1, 0.5, 1.0),  # recorded distortions
+    lams: Sequence[float] = (0.0, 0.01, 0.1, 1.0),  # weights of the sparsity term
 ) -> pd.DataFrame:  # columns: layernorm, eps, lam, sparsity, tau, low, high, rank
     "SRR's tau, interval and rank among all measures (1: highest tau) under each choice."
     by_id = {r.id: r for r in records}
@@ -738,10 +735,10 @@ def srr_choices(
 # %% ../../nbs/study/correlation.ipynb #5649b9c3
 def fits(
     printed: float,  # rounded to `digits`
-    q: int,  # pairs of models, or groups times pairs in each
+    q: int,  # number of pairs, or groups times pairs per group
     digits: int = 3,  # decimals
 ) -> bool:
-    "Whether a value can be S/q, S of the parity of q: a tau, or a mean of taus, without ties."
+    "Whether a value can be S/q with S of the parity of q, as a (mean) tau without ties must be."
     low, high = (printed + s * (0.5 * 10**-digits + 1e-9) for s in (-1, 1))
     first = int(np.ceil(low * q))
     return any(s <= high * q and (s - q) % 2 == 0 for s in (first, first + 1))
@@ -752,12 +749,12 @@ def _pairs(n: int) -> int:
 
 
 def _share_that_fits(n: int, digits: int) -> float:
-    "The share of all printed values that fit n models."
+    "Share of all printable values that fit n models."
     return 10**-digits * n * (n - 1) / 4
 
 
 def _chance(taus: Sequence[float], n: int, digits: int) -> float:
-    "The probability that at least as many random values fit n models as these taus do."
+    "Probability that at least as many random values as of these taus fit n models."
     fitting = sum(fits(t, _pairs(n), digits) for t in taus)
     return float(stats.binom.sf(fitting - 1, len(taus), _share_that_fits(n, digits)))
 
@@ -765,8 +762,8 @@ def _chance(taus: Sequence[float], n: int, digits: int) -> float:
 def infer_models(
     taus: Sequence[float],  # as printed, one per measure
     digits: int = 3,  # decimals
-) -> tuple[int | None, float]:  # n (None: not clear), and the probability of such a fit by chance
-    "The number of models behind a column of overall taus: the n whose fit chance explains least."
+) -> tuple[int | None, float]:  # n (None: undecided), and the probability of such a fit by chance
+    "Infer the number of models behind a column of overall taus: the n that fits least by chance."
     possible = [n for n in range(3, 10**digits) if _share_that_fits(n, digits) < 1]
     chances = {n: _chance(taus, n, digits) for n in possible}
     n = min(chances, key=chances.__getitem__)
@@ -774,10 +771,10 @@ def infer_models(
 
 # %% ../../nbs/study/correlation.ipynb #10b00037
 def _group_count(column: Sequence[float], k: int, full: int, n: int, digits: int) -> int:
-    "The number of complete groups of an axis of k values that fits most of its column."
-    absent = full - n  # of the `full` models of the grid, n are there
-    fewest = full // k - absent  # each absent model spoils a different group
-    most = full // k - -(-absent // k)  # the absent models lie in as few groups as possible
+    "Number of complete groups of an axis of k values that fits most of its column."
+    absent = full - n
+    fewest = full // k - absent  # each absent model is in a different group
+    most = full // k - -(-absent // k)  # absent models share as few groups as possible
     possible = range(fewest, most + 1)
 
     def fitting(groups):
@@ -787,7 +784,7 @@ def _group_count(column: Sequence[float], k: int, full: int, n: int, digits: int
 
 
 def _infer_grid(table: pd.DataFrame, axes: dict[str, int], tau: str, digits: int) -> dict:
-    "The number of models, of how many; the probability of chance; the groups of each axis."
+    "Number of models and of the full grid, probability by chance, groups of each axis."
     n, chance = infer_models(table[tau], digits)
     full = int(np.prod(list(axes.values())))
     groups = dict.fromkeys(axes)
@@ -797,7 +794,7 @@ def _infer_grid(table: pd.DataFrame, axes: dict[str, int], tau: str, digits: int
 
 
 def _denominators(inferred: dict, axes: dict[str, int], tau: str) -> dict[str, int]:
-    "Each column whose taus are S/q -> q."
+    "Column of taus of the form S/q -> q."
     found = {tau: _pairs(inferred["models"])} if inferred["models"] else {}
     groups = {a: count for a, count in inferred["groups"].items() if count}
     return found | {a: count * _pairs(axes[a]) for a, count in groups.items()}
@@ -823,12 +820,12 @@ def _alike_findings(row: pd.Series, other: pd.Series, columns: list[str]) -> lis
 
 def audit(
     table: pd.DataFrame,  # index: measures
-    axes: dict[str, int],  # its columns of psi -> how many values the axis has
-    tau: str = "overall_tau",  # its column of overall taus
-    psi: str = "psi",  # its column of Psi, the mean over axes
-    digits: int = 3,  # decimals printed
-    alike: Sequence[tuple[str, str]] = (),  # pairs of measures that order models alike
-) -> tuple[dict, pd.DataFrame]:  # what was inferred; one row per finding
+    axes: dict[str, int],  # column of psi -> number of values of the axis
+    tau: str = "overall_tau",  # column of overall taus
+    psi: str = "psi",  # column of Psi, the mean over axes
+    digits: int = 3,  # printed decimals
+    alike: Sequence[tuple[str, str]] = (),  # pairs of measures that give models the same order
+) -> tuple[dict, pd.DataFrame]:  # the inferred grid; one row per finding
     "Audit a printed table of granulated taus; kinds of findings: `psi`, `ties`, `alike`."
     inferred = _infer_grid(table, axes, tau, digits)
     denominators = _denominators(inferred, axes, tau)

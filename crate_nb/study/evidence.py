@@ -24,12 +24,12 @@ from .predictors import Study, study_of
 # %% ../../nbs/study/evidence.ipynb #c1a1000c
 def accuracy_table(
     records: Iterable[Record],  # of one experiment
-) -> pd.DataFrame:  # nan where there is no record
-    "Test accuracy (%): seeds down, (variant, training) across."
+) -> pd.DataFrame:  # nan without a record
+    "Test accuracy (%): one row per seed, one column per (variant, training)."
     rows = [
         (r.config.seed, r.config.variant, training_name(r.config), r.final["test_accuracy"])
         for r in records
-        if "test_accuracy" in r.final  # a run without classes has none
+        if "test_accuracy" in r.final  # runs without classes have none
     ]
     long = pd.DataFrame(rows, columns=["seed", "variant", "training", "accuracy"])
     return long.pivot(index="seed", columns=["variant", "training"], values="accuracy")
@@ -37,10 +37,10 @@ def accuracy_table(
 # %% ../../nbs/study/evidence.ipynb #c1a1000e
 def hit_table(
     records: Iterable[Record],  # of one experiment
-    cell: tuple[str, str],  # (variant, training), the latter as `training_name` says it
-    images: int,  # test images
-) -> dict[int, np.ndarray]:  # seed -> (images,) of bool, of the seeds whose record holds its hits
-    "Which test images the runs of one variant and training classify rightly."
+    cell: tuple[str, str],  # (variant, training), the latter from `training_name`
+    images: int,  # number of test images
+) -> dict[int, np.ndarray]:  # seed -> (images,) of bool, for records with `test_hits`
+    "Which test images the runs of one variant and training classify correctly."
     return {
         r.config.seed: unpack_hits(str(r.final["test_hits"]), images)
         for r in records
@@ -49,7 +49,7 @@ def hit_table(
 
 # %% ../../nbs/study/evidence.ipynb #c1a10010
 def probe_table(
-    records: Iterable[Record],  # those without a probe are left out
+    records: Iterable[Record],  # we skip records without a probe
 ) -> pd.DataFrame:  # the columns of `Record.probe_frame`, variant, seed and id
     "Layer-wise SRR: one row per run, epoch, eps and layer."
     frames = [
@@ -66,7 +66,7 @@ def label_at(
     scale: str,  # a row of `runs.SCALES`
     dataset: str,  # a label
 ) -> str:
-    "`dataset` if records of the scale have it, or if there are none; else a label that they have."
+    "`dataset`, or another label if the scale has records but none of `dataset`."
     labels = {row["dataset"] for row in Store(scale).rows()}
     return dataset if dataset in labels or not labels else min(labels)
 
@@ -74,7 +74,7 @@ def label_at(
 def _runs_of(
     store: Store, dataset: str, seeds: tuple[int, ...] | None
 ) -> list[tuple[RunConfig, Record]]:
-    "Records, each beside its configuration with seed 0, by which experiments find it."
+    "Records, each with its configuration at seed 0, the key by which experiments find it."
     return [
         (r.config.but(seed=0), r)
         for r in store
@@ -83,7 +83,7 @@ def _runs_of(
 
 
 def _count_tested(config: RunConfig, runs: Iterable[tuple[RunConfig, Record]]) -> int:
-    "How many test images a run has; of a folder's images, the records of other runs may tell."
+    "Number of test images of a run; for a folder of images, taken from records if possible."
     told: Iterable[int | None] = ()
     if config.test_size is None and config.dataset not in NAMES:
         told = (tested_images(r) for _, r in runs if r.config.test_size is None)
@@ -96,11 +96,11 @@ class Evidence:
     Parameters
     ----------
     scale : str
-        A row of `SCALES`, whose store is read.
+        A row of `SCALES`.
     dataset : str, optional
         Name, folder or label of records; None: that of the scale, or a label that is recorded.
     seeds : sequence of int, optional
-        Of the runs that count; None: all that are there.
+        Seeds of the runs to use; None: all recorded seeds.
 
     Raises
     ------
@@ -128,22 +128,22 @@ class Evidence:
         self._probes: pd.DataFrame | None = None
 
     def on(self, dataset: str) -> "Evidence":
-        """The evidence of another data set, at the same scale and with the same seeds.
+        """Evidence on another data set, at the same scale and with the same seeds.
 
         Parameters
         ----------
         dataset : str
-            Another data set.
+            Name, folder or label of records.
 
         Returns
         -------
         Evidence
-            Read anew.
+            A new object.
         """
         return Evidence(self.scale, dataset, self.seeds)
 
     def records(self, experiment: str) -> list[Record]:
-        """The records of an experiment's runs.
+        """Records of an experiment's runs.
 
         Parameters
         ----------
@@ -153,25 +153,25 @@ class Evidence:
         Returns
         -------
         list of Record
-            Of the seeds of this evidence, all that are recorded by default.
+            Of the seeds of this evidence.
         """
         wanted = set(plan(experiment, self.scale, self.dataset, [0]))
         return [r for config, r in self._runs if config in wanted]
 
     def study(self, width: str, experiment: str = "tab1") -> Study | None:
-        """A correlation study at one width; its draws are made once.
+        """Correlation study at one width, cached.
 
         Parameters
         ----------
         width : {"main", "other"}
-            Which of the grid's widths.
+            One of the grid's two widths.
         experiment : str, default "tab1"
             A row of `GRIDS`.
 
         Returns
         -------
         Study or None
-            None unless there are at least four models, of a complete grid.
+            None without a complete grid of at least four models.
         """
         key = width, experiment
         if key not in self._studies:
@@ -181,17 +181,17 @@ class Evidence:
         return self._studies[key]
 
     def srr_by_layer(self, eps: float) -> dict[str, pd.DataFrame]:
-        """The recorded SRR of Figure 2's runs.
+        """Recorded SRR of Figure 2's runs.
 
         Parameters
         ----------
         eps : float
-            Distortion of the rates: one of `probe_eps`.
+            Distortion of the rates, one of `probe_eps`.
 
         Returns
         -------
         dict of str to pandas.DataFrame
-            Variant -> (seed, epoch) down, layers across; nats.
+            Variant -> SRR (nats), one row per (seed, epoch), one column per layer.
         """
         if self._probes is None:
             self._probes = probe_table(self.records("fig2"))
@@ -205,9 +205,9 @@ class Evidence:
 
 # %% ../../nbs/study/evidence.ipynb #f0251d53
 def of_layers(
-    checks: Callable[[str, pd.DataFrame], list[Check | None]],  # of one variant's SRR by layer
+    checks: Callable[[str, pd.DataFrame], list[Check | None]],  # (variant, SRR by layer) -> checks
 ) -> Statistic:
-    "A statistic from the checks of each of four variants; None for one without records."
+    "A statistic from checks on the SRR of each of four variants; None for one without records."
 
     def statistic(evidence: Evidence, eps: float):
         frames = evidence.srr_by_layer(eps)
@@ -219,24 +219,24 @@ def of_layers(
 
 # %% ../../nbs/study/evidence.ipynb #c1a10033
 def _by_chance(sums: np.ndarray) -> float:
-    "The variance over images that two or more seeds (rows) do not share, of a mean over seeds."
+    "Variance of a mean over seeds (rows, two or more) that is due to seed-image interaction."
     residuals = sums - sums.mean(0) - sums.mean(1, keepdims=True) + sums.mean()
     seeds, images = sums.shape
     return float((residuals**2).sum()) / ((seeds - 1) * (images - 1)) / seeds
 
 
 def hit_noise(
-    hits: Sequence[np.ndarray],  # each model's (seeds, images), two or more seeds: what is right
-    weights: Iterable[float],  # of the models in the quantity
+    hits: Sequence[np.ndarray],  # per model: correct or not (seeds, images), two or more seeds
+    weights: Iterable[float],  # weights of the models in the sum
 ) -> float:  # points squared
-    """The variance, over draws of the test images, of a weighted sum of mean accuracies.
+    """Variance, over draws of the test images, of a weighted sum of mean accuracies.
 
     A `UserError` for one seed.
     """
     sums = np.asarray(sum(100 * w * h for w, h in zip(weights, hits)))  # (seeds, images), in points
     if len(sums) < 2:
         raise UserError(
-            "the hits of one seed tell nothing about chance; give those of at least two"
+            "the noise of the test images can't be estimated from one seed; give at least two"
         )
     shared = sums.mean(0).var(ddof=1) - _by_chance(sums)
     return max(0.0, float(shared)) / sums.shape[1]
@@ -244,10 +244,10 @@ def hit_noise(
 # %% ../../nbs/study/evidence.ipynb #c1a10035
 def test_noise(
     accuracies: Sequence[float],  # of each model on the same test images, %
-    weights: Iterable[float],  # of the models in the quantity
-    images: int,  # test images
+    weights: Iterable[float],  # weights of the models in the sum
+    images: int,  # number of test images
 ) -> float:  # points squared
-    "An upper bound of `hit_noise`, from accuracies alone: as if mistakes were independent."
+    "Upper bound of `hit_noise` from accuracies only, as if mistakes were independent."
     return sum(w**2 * a * (100 - a) for a, w in zip(accuracies, weights)) / images
 
 # %% ../../nbs/study/evidence.ipynb #12c00007
@@ -255,7 +255,7 @@ _Weights = dict[tuple[str, str], float]  # (variant, training) -> weight of its 
 
 
 def _printed_sum(weights: _Weights, dataset: str) -> float | None:
-    "The same weighted sum of the paper's accuracies; None if it does not print all of them."
+    "Weighted sum of the paper's accuracies; None if one is not printed."
     accuracies = all_there(printed_accuracy(*cell, dataset) for cell in weights)
     if accuracies is None:
         return None
@@ -265,7 +265,7 @@ def _printed_sum(weights: _Weights, dataset: str) -> float | None:
 def _noise_of(
     records: Sequence[Record], images: int, weights: _Weights, rows: pd.DataFrame
 ) -> tuple[float, Literal["image by image", "bound"]]:  # `noise` and `noise_from` of a `Check`
-    "The noise of the test images, or its bound where fewer than two seeds hold their hits."
+    "Noise of the test images; an upper bound if fewer than two seeds recorded `test_hits`."
     tables = [hit_table(records, cell, images) for cell in weights]
     seeds = [seed for seed in rows.index if all(seed in table for table in tables)]
     if len(seeds) < 2:
@@ -276,13 +276,13 @@ def _noise_of(
 
 def accuracy_check(
     records: Sequence[Record],  # of one experiment, at one scale and on one data set
-    images: int,  # test images
-    weights: dict[tuple[str, str], float],  # (variant, training) -> its weight in the sum
-    label: str,  # as tables show it
+    images: int,  # number of test images
+    weights: dict[tuple[str, str], float],  # (variant, training) -> weight in the sum
+    label: str,  # name in tables
     threshold: float = 0.0,  # in points
-    paper: float | None = None,  # the same as printed elsewhere; None: from the paper's tables
+    paper: float | None = None,  # the printed sum; None: from the paper's tables
 ) -> Check | None:  # None if no seed has all models
-    "A weighted sum of accuracies, in points."
+    "Check of a weighted sum of accuracies, in points."
     wide = accuracy_table(records)
     if not all(cell in wide for cell in weights):
         return None
@@ -296,14 +296,14 @@ def accuracy_check(
     return Check(label, tuple(values), paper, threshold, *noise)
 
 # %% ../../nbs/study/evidence.ipynb #ff71dcba
-# (records, test images) -> check; its keyword `weights` names the (variant, training) that it reads
+# (records, test images) -> check; its keyword `weights` holds the (variant, training) pairs it uses
 AccuracyCheck = partial[Check | None]
 
 
 def gain(
     better: tuple[str, str],  # (variant, training)
-    worse: tuple[str, str],  # likewise
-    label: str,  # as tables show it
+    worse: tuple[str, str],  # (variant, training)
+    label: str,  # name in tables
     threshold: float = 0.0,  # in points
     paper: float | None = None,  # the printed gain; None: from the paper's tables
 ) -> AccuracyCheck:
@@ -314,7 +314,7 @@ def gain(
 
 def over(
     better: str,  # a row of `VARIANTS`
-    worse: str,  # likewise
+    worse: str,  # a row of `VARIANTS`
     threshold: float = 0.0,  # in points
     paper: float | None = None,  # the printed gain; None: from the paper's tables
 ) -> AccuracyCheck:
@@ -325,8 +325,8 @@ def over(
 
 def of_accuracies(
     experiment: str,  # a row of `runs.EXPERIMENTS` or `runs.PARTS`
-    checks: Sequence[AccuracyCheck],  # on its records
-    dataset: str | None = None,  # another data set than that of the evidence
+    checks: Sequence[AccuracyCheck],  # checks on its records
+    dataset: str | None = None,  # None: the data set of the evidence
 ) -> Statistic:
     "A statistic from checks on the accuracies of an experiment."
 

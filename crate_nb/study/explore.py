@@ -23,25 +23,25 @@ from ..training.records import Record, Store, training_name
 
 # %% ../../nbs/study/explore.ipynb #27e00006
 def can_draw() -> bool:
-    "Whether the libraries that make the page are installed."
+    "Whether the libraries for the page are installed."
     return all(map(find_spec, ("altair", "vl_convert")))
 
 
 def _library(name: str) -> Any:
     if not can_draw():
-        raise UserError("this needs altair and vl-convert-python: pip install 'crate_nb[docs]'")
+        raise UserError("altair or vl-convert-python is missing: pip install 'crate_nb[docs]'")
     return import_module(name)
 
 # %% ../../nbs/study/explore.ipynb #27e00009
 def shown_scales(
     scale: str,  # a row of `runs.SCALES`
 ) -> list[str]:  # `scale` first
-    "The scales whose records the page of a scale shows."
+    "Scales on the page of a scale: also every other scale with records, except quick ones."
     others = [s for s in SCALES if s not in (scale, *QUICK_SCALES)]
     return [scale, *(s for s in others if Store(s).rows())]
 
 # %% ../../nbs/study/explore.ipynb #27e00011
-EPS = 0.5  # of the SRR of a point, as in the figures
+EPS = 0.5  # distortion of the SRR in the first chart, as in the figures
 _CONFIG = ["train_size", "patch_size", "dim", "depth", "dropout", "lr", "batch_size", "seed"]
 _FINAL = ["test_accuracy", "test_loss", "train_loss", "epochs", "parameters"]
 
@@ -68,13 +68,13 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def record_table(
-    held: Mapping[str, Sequence[Record]],  # scale -> its records
-) -> pd.DataFrame:  # one row for each record
-    "What the first chart shows."
+    held: Mapping[str, Sequence[Record]],  # scale -> records
+) -> pd.DataFrame:  # one row per record
+    "Data of the first chart."
     return pd.DataFrame({"scale": s} | _row(r) for s, records in held.items() for r in records)
 
 # %% ../../nbs/study/explore.ipynb #27e0001c
-# a column of the probe -> what the page calls it
+# column of the probe -> name on the page
 TERMS = {"srr": "SRR", "rate": "R (nats)", "subspace_rate": "R^c (nats)", "l0": "non-zero entries"}
 
 
@@ -88,9 +88,9 @@ def _probes(scale: str, records: Sequence[Record]) -> Iterator[pd.DataFrame]:
 
 
 def layer_table(
-    held: Mapping[str, Sequence[Record]],  # scale -> its records
+    held: Mapping[str, Sequence[Record]],  # scale -> records
 ) -> pd.DataFrame:  # runs, member, epoch, eps, layer; seeds, and each of `TERMS` with its std
-    "What the second chart shows: mean and standard deviation over seeds (NaN for one seed)."
+    "Data of the second chart: mean and standard deviation over seeds (NaN for one seed)."
     if not (probes := [p for item in held.items() for p in _probes(*item)]):
         return pd.DataFrame()
     keys = ["runs", "member", "epoch", "eps", "layer"]
@@ -102,15 +102,15 @@ def layer_table(
 # %% ../../nbs/study/explore.ipynb #27e00023
 STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # kappa
 EPSILONS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # distortions
-LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # of each token at the start
+LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # initial token norms
 
 
 @cache
 def rule_table() -> pd.DataFrame:  # rule, eps, length, step; R^c in nats after 0, 1, ... layers
-    "What the third chart shows: the toy experiment, in one row for each rule and choice."
+    "Data of the third chart: the toy experiment, one row per rule and choice."
     choices = list(itertools.product(LENGTHS, STEPS))
     lengths, kappa = torch.tensor(choices, dtype=torch.float64).T[:, :, None, None]
-    z, u = toy_starts([generator("explore")])  # one draw for all, with tokens of length 1
+    z, u = toy_starts([generator("explore")])  # shared by all; unit tokens
     frames = []
     for (rule, name), eps in itertools.product(RULE_NAMES.items(), EPSILONS):
         path = toy_trajectory(rule, z * lengths, u[0], eps=eps, kappa=kappa, hold=True)
@@ -121,7 +121,7 @@ def rule_table() -> pd.DataFrame:  # rule, eps, length, step; R^c in nats after 
 
 # %% ../../nbs/study/explore.ipynb #27e0002a
 def _inline(table: pd.DataFrame) -> Any:
-    "A table as a chart holds it."
+    "A table as inline data of a chart."
     alt = _library("altair")
     text = table.to_csv(index=False, float_format="%.5g")
     numbers = dict.fromkeys(table.select_dtypes("number"), "number")
@@ -129,13 +129,13 @@ def _inline(table: pd.DataFrame) -> Any:
 
 
 def _choice(name: str, options: Sequence, start: Any) -> Any:
-    "A value that the reader chooses from a list."
+    "A drop-down list."
     alt = _library("altair")
     return alt.param(name, value=start, bind=alt.binding_select(options=options, name=name))
 
 # %% ../../nbs/study/explore.ipynb #27e00028
 def _looks(table: pd.DataFrame) -> tuple[Any, Any, Any]:
-    "Colour and marker of each member, and the choice by a click on the legend of both."
+    "Colour and marker of each member, and the selection by clicks on their legend."
     alt = _library("altair")
     rows = {row.paper or name: row.color for name, row in VARIANTS.items()}
     rows = {name: color for name, color in rows.items() if name in set(table.member)}
@@ -154,7 +154,7 @@ _LAYER = _axis("layer", title="layer", axis=dict(tickMinStep=1, format="d"))
 
 # %% ../../nbs/study/explore.ipynb #27e0002b
 def _record_chart(table: pd.DataFrame) -> Any:
-    "One point for each record; at first, those of the page's scale."
+    "One point per record; the initial selection is the page's scale."
     alt = _library("altair")
     color, shape, pick = _looks(table)
     numbers = list(table.select_dtypes("number"))
@@ -176,11 +176,11 @@ def _record_chart(table: pd.DataFrame) -> Any:
 
 # %% ../../nbs/study/explore.ipynb #27e0002c
 def _layer_chart(table: pd.DataFrame) -> Any:
-    "A line for each member and a band for its spread, in a panel for each of `TERMS`."
+    "One panel per row of `TERMS`, with a line and a band of spread per member."
     alt = _library("altair")
     color, shape, pick = _looks(table)
     terms, runs = list(TERMS.values()), list(table.runs.unique())
-    own = table.runs[table.runs.str.startswith(runs[0].split(":")[0])]  # of the page's scale
+    own = table.runs[table.runs.str.startswith(runs[0].split(":")[0])]  # runs of the page's scale
     shown = [dict(field=name) for name in ("member", "epoch", "layer", "mean", "std", "seeds")]
     lines = alt.Chart(width=260, height=220).encode(x=_LAYER, y=_axis("mean"), color=color)
     band = lines.mark_area(opacity=0.15).encode(y=_axis("low"), y2="high")
@@ -205,7 +205,7 @@ def _layer_chart(table: pd.DataFrame) -> Any:
 
 # %% ../../nbs/study/explore.ipynb #324206db
 def _rule_chart(table: pd.DataFrame) -> Any:
-    "R^c of the toy experiment, in a panel for each rule, as in Figure 5."
+    "R^c of the toy experiment, one panel per rule, as in Figure 5."
     alt = _library("altair")
     layers = [name for name in table if name.isdigit()]
     lists = dict(eps=(EPSILONS, 1.0), length=(LENGTHS, 1.0), step=(STEPS, 0.1))
@@ -242,22 +242,23 @@ select { font: inherit; max-width: min(28rem, 80vw) }
 {{- ", " if not loop.last }}{% endfor %}.</p>
 <h2>Records</h2>
 <p>Each point is a trained model (accuracy in %, losses and their gap in nats, SRR of the last
-layer): choose what stands against what, and click a name in the legend to see it alone.</p>
+layer). Choose the quantities on the axes, and click a name in the legend to show only that
+model.</p>
 <div class="chart"></div>
 <h2>SRR, layer by layer</h2>
-<p>SRR is R<sup>c</sup> − R plus a weight on non-zero entries, and meant to fall from layer to
-layer: each line is a mean over seeds, its band a standard deviation on each side.</p>
+<p>SRR is R<sup>c</sup> − R plus a weighted count of non-zero entries, and should fall from layer
+to layer. Each line is a mean over seeds, each band one standard deviation on either side.</p>
 <div class="chart"></div>
 <h2>Five update rules</h2>
-<p>Attention is derived as a step that lowers R<sup>c</sup> (nats): see which rules do, from the
-exact gradient (a) to what attention keeps of it (e); a line that leaps and then stays flat has
-diverged.</p>
+<p>Attention is derived as a step that lowers R<sup>c</sup> (nats). Compare five rules, from the
+exact gradient (a) to its approximation in attention (e). A line that jumps and then stays flat
+has diverged.</p>
 <div class="chart"></div>
 <script>
 const specs = {{ specs | tojson }}, font = { labelFontSize: 12, titleFontSize: 13 };
 document.querySelectorAll(".chart").forEach((place, i) => {
   const spec = specs[i], room = document.body.clientWidth - 32;
-  if (!spec) return (place.textContent = "No record holds this yet.");
+  if (!spec) return (place.textContent = "No data recorded yet.");
   if (spec.facet) spec.columns = Math.max(1, Math.floor(room / (spec.spec.width + 65)));
   const config = { axis: font, legend: font, header: font };
   vegaEmbed(place, spec, { actions: false, renderer: "svg", config });
@@ -268,8 +269,8 @@ document.querySelectorAll(".chart").forEach((place, i) => {
 # %% ../../nbs/study/explore.ipynb #27e0003e
 def explore_page(
     scale: str,  # a row of `runs.SCALES`
-) -> str:  # one HTML page
-    "The page of a scale; a `UserError` where Altair is not installed."
+) -> str:  # HTML
+    "The page of a scale; a `UserError` without Altair."
     import jinja2, markupsafe
 
     vega = markupsafe.Markup(_library("vl_convert").javascript_bundle())
@@ -285,5 +286,5 @@ def explore_page(
 def write_explore(
     scale: str,  # a row of `runs.SCALES`
 ) -> Path:  # figures/<scale>/explore.html
-    "Write the page of a scale; a `UserError` where Altair is not installed."
+    "Write the page of a scale; a `UserError` without Altair."
     return write_atomic(home() / "figures" / scale / "explore.html", explore_page(scale))

@@ -38,7 +38,7 @@ _STYLE: Any = {
 
 
 def use_style():
-    """Draw all later figures of this process in the house style.
+    """Use the house style for all later figures of this process.
 
     Examples
     --------
@@ -51,9 +51,9 @@ def use_style():
 # %% ../../nbs/study/figures.ipynb #13fa0003
 def epoch_color(
     epoch: int,  # 0 (untrained), or one of `epochs`
-    epochs: Sequence[int],  # all recorded epochs, in any order: they span the colours
-) -> str | tuple[float, ...]:  # a colour of matplotlib: a grey as text, or RGBA
-    "A colour for a recorded epoch: grey before training, then dark to light."
+    epochs: Sequence[int],  # all recorded epochs, in any order; they span the colour map
+) -> str | tuple[float, ...]:  # a matplotlib colour: a grey as text, or RGBA
+    "Colour of a recorded epoch: grey before training, then dark to light."
     if epoch == 0:
         return "0.55"
     later = [e for e in sorted(epochs) if e > 0]
@@ -62,20 +62,20 @@ def epoch_color(
 
 # %% ../../nbs/study/figures.ipynb #13fa0014
 def markdown_table(
-    table: pd.DataFrame,  # as it is to be read; its index is not shown
-    escape: str = "|",  # characters that get a backslash: a bare bar would end its cell
-) -> str:  # lines of markdown, without a line break at the end
+    table: pd.DataFrame,  # formatted; the index is not shown
+    escape: str = "|",  # characters to escape; a bare bar would end its cell
+) -> str:  # without a final line break
     "A table as markdown."
     marked = str.maketrans({character: f"\\{character}" for character in escape})
     text = table.astype(str).map(lambda cell: cell.translate(marked))
     return text.to_markdown(index=False, disable_numparse=True)
 
 # %% ../../nbs/study/figures.ipynb #518cbaf4
-_saved = itertools.count()  # of the results that this process saves
+_saved = itertools.count()  # numbers the results saved by this process
 
 
 def _sidecar(folder: Path, name: str, **what):
-    "Write the json beside a figure or a table."
+    "Write the json file of a figure or a table."
     about = dict(name=name, index=next(_saved), **what)
     text = json.dumps(about, indent=1, ensure_ascii=False)
     write_atomic(folder / f"{name}.json", text + "\n")
@@ -83,8 +83,8 @@ def _sidecar(folder: Path, name: str, **what):
 
 def as_png(
     fig: plt.Figure,  # left open
-) -> bytes:  # of a PNG file, with neither a date nor a version in it
-    "A figure as a picture with a palette of 256 colours, a third of the size of a plain one."
+) -> bytes:  # a PNG file without date or version, so that equal figures give equal files
+    "A figure as a PNG with 256 colours, a third of the size of an RGB image."
     buffer, out = io.BytesIO(), io.BytesIO()
     fig.savefig(buffer, format="png", metadata=dict(Software=None))
     picture = Image.open(buffer).convert("RGB")
@@ -95,11 +95,11 @@ def as_png(
 def save_figure(
     fig: plt.Figure,  # left open
     scale: str,  # the folder below figures/: a row of `runs.SCALES`, or `bench`
-    name: str,  # of the files, without ending
+    name: str,  # file name without extension
     data: pd.DataFrame,  # the plotted numbers
-    title: str,  # what the figure shows
-    caption: str,  # on what data, from how many runs, what the paper shows
-    notebook: str,  # the result that draws it, or another notebook
+    title: str,  # content of the figure
+    caption: str,  # data, number of runs, what the paper shows
+    notebook: str,  # the result or other notebook that draws it
 ) -> Path:  # the folder
     "Save a figure as png, its numbers as csv, its caption as json."
     folder = home() / "figures" / scale
@@ -110,13 +110,13 @@ def save_figure(
 
 # %% ../../nbs/study/figures.ipynb #13fa0018
 def save_table(
-    table: pd.DataFrame,  # as it is to be read: text and numbers
+    table: pd.DataFrame,  # formatted text and numbers
     scale: str,  # the folder below figures/: a row of `runs.SCALES`, or `bench`
-    name: str,  # of the files, without ending
-    title: str,  # what the table shows; in bold above the md, without a full stop
-    caption: str,  # on what data, from how many runs, how to read it
-    notebook: str,  # the result that makes it, or another notebook
-    data: pd.DataFrame | None = None,  # the numbers behind it, for the csv; None: the table itself
+    name: str,  # file name without extension
+    title: str,  # bold heading of the md file, without a full stop
+    caption: str,  # data, number of runs, how to read the table
+    notebook: str,  # the result or other notebook that makes it
+    data: pd.DataFrame | None = None,  # unrounded numbers for the csv; None: the table
 ) -> Path:  # the folder
     "Save a table as md (to read) and csv (to compute with), its caption as json."
     folder = home() / "figures" / scale
@@ -138,17 +138,17 @@ def save_table(
 
 # %% ../../nbs/study/figures.ipynb #13fa0061
 class Saved(pydantic.BaseModel):
-    "What the json beside a figure or a table says."
+    "The description of a saved figure or table: its json file."
 
     model_config = pydantic.ConfigDict(frozen=True, strict=True, extra="forbid")
-    name: str  # of the files, without ending
-    index: pydantic.NonNegativeInt  # their place among those of their notebook
-    kind: Literal["figure", "table"]  # which of the two it is
-    title: str  # what it shows
-    caption: str  # on what data, and how to read it
-    notebook: str  # the name of a result, or of another notebook
+    name: str  # file name without extension
+    index: pydantic.NonNegativeInt  # position among the figures and tables of the notebook
+    kind: Literal["figure", "table"]  # figure or table
+    title: str  # heading
+    caption: str  # data, and how to read it
+    notebook: str  # name of a result, or of another notebook
     columns: list[str] = []  # of a table
-    rows: list[list[str]] = []  # of a table, as they are to be read
+    rows: list[list[str]] = []  # of a table, formatted
 
     @pydantic.model_validator(mode="after")
     def _rectangular(self):
@@ -158,10 +158,10 @@ class Saved(pydantic.BaseModel):
 
 
 def read_saved(
-    path: Path,  # the json beside a figure or a table
+    path: Path,  # the json file of a figure or a table
 ) -> Saved:
-    "What is saved; a `UserError` if the file is damaged, or says another name than its own."
-    again = "draw it again with crate-nb reproduce --only NAME, or delete the file"
+    "Read a description; a `UserError` if the file is damaged or was renamed."
+    again = "make it again with crate-nb reproduce --only NAME, or delete the file"
     content = read_file(path, "description of a result")
     with reading(f"{path} is damaged", again):
         told = parse_json(content)
@@ -170,7 +170,7 @@ def read_saved(
     except pydantic.ValidationError as e:
         raise UserError(f"{path} is damaged ({one_line(e, 'field')}); {again}") from None
     if saved.name != path.stem:
-        raise UserError(f"{path} describes {saved.name!r}; it was copied, {again}")
+        raise UserError(f"{path} describes {saved.name!r}, so it was renamed or copied; {again}")
     return saved
 
 # %% ../../nbs/study/figures.ipynb #06eeb4a7
@@ -180,14 +180,14 @@ def plus_minus(i: Interval, digits: int = 2) -> str:
     Parameters
     ----------
     i : Interval
-        Symmetric about its mean, as `interval` makes it.
+        Symmetric about its mean, as `interval` returns it.
     digits : int, default 2
-        After the decimal point.
+        Number of decimals.
 
     Returns
     -------
     str
-        Such as 1.00 ± 0.25; for one value, or equal ones, the mean alone.
+        Such as 1.00 ± 0.25; only the mean for one value or equal values.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def plus_minus(i: Interval, digits: int = 2) -> str:
 
 # %% ../../nbs/study/figures.ipynb #13fa0021
 def _images(configs: Sequence[RunConfig]) -> str:
-    "How many images runs are limited to, in parentheses; nothing if they take them all."
+    "Numbers of images of the runs, in parentheses; empty if they use all images."
     c, subsets = configs[0], {config.subset for config in configs}
     which = f" in each of {len(subsets)} subsets" if len(subsets) > 1 else ""
     held_out = "validation" if c.train_size else "validation out of all training"
@@ -211,7 +211,7 @@ def _images(configs: Sequence[RunConfig]) -> str:
 
 
 def _augmentation(c: RunConfig) -> str:
-    "What is done to training images."
+    "Augmentation of training images."
     steps = {
         "random resized crop": c.crop,
         "flip": c.flip,
@@ -221,12 +221,12 @@ def _augmentation(c: RunConfig) -> str:
 
 
 def _each(configs: Sequence[RunConfig], field: str) -> str:
-    "The values of a field that runs differ in, rising."
+    "The values of a field over the runs, in rising order."
     return ", ".join(f"{value:g}" for value in sorted({getattr(c, field) for c in configs}))
 
 
 def _optimisation(configs: Sequence[RunConfig]) -> str:
-    "The optimiser, its learning rates, and its warm-up and weight decay if there are any."
+    "Optimiser, learning rates, and any warm-up and weight decay."
     c = configs[0]
     warm = f", {c.warmup} epochs of warm-up" if c.warmup else ""
     decay = f", weight decay {c.weight_decay:g}" if c.weight_decay else ""
@@ -234,7 +234,7 @@ def _optimisation(configs: Sequence[RunConfig]) -> str:
 
 
 def _epochs(c: RunConfig) -> str:
-    "How long runs are trained, and at which training losses they are measured."
+    "Length of training, and the training losses at which runs are measured."
     levels = ", ".join(f"{level:g}" for level in c.levels)
     at = f" (at most; measured at training losses {levels})" if levels else ""
     return f"{c.epochs} epochs{at}"
@@ -243,7 +243,7 @@ def _epochs(c: RunConfig) -> str:
 def setting(
     configs: Iterable[RunConfig],  # at least one; they may differ in depth, width, rate and seed
 ) -> str:  # three sentences: data, models and training, number of runs and seeds
-    "What the runs of a figure share, for its caption."
+    "Shared setting of the runs of a figure, for its caption."
     configs = list(configs)
     c = configs[0]
     runs = len({config.id for config in configs})
@@ -262,27 +262,27 @@ def setting(
 def stem(
     name: str,  # of the result, such as fig2_terms
     scale: str,  # a row of `runs.SCALES`
-    label: str,  # of the data set, as `sweeps.dataset_label` gives it
-) -> str:  # <name>, or <name>-<label>
-    "The file name of a result: with the data set's label unless it is the scale's own."
+    label: str,  # of the data set, from `sweeps.dataset_label`
+) -> str:  # <name>, or <name>-<label> for another data set than the scale's
+    "File name of a result."
     return name if label == SCALES[scale]["dataset"] else f"{name}-{label}"
 
 # %% ../../nbs/study/figures.ipynb #9703df85
 class BenchParameters(Strict):
-    "The parameters of a benchmark."
+    "Parameters of a benchmark."
 
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
-    threads: Positive = 1  # of the CPU: as a run has them
+    threads: Positive = 1  # CPU threads, 1 as in a run
 
     @property
     def engine(self) -> Engine:
-        "The engine of the device; sets the threads; a `UserError` if there is no such device."
+        "Engine of the device; also sets the number of threads. A `UserError` without the device."
         torch.set_num_threads(self.threads)
         return pick_engine(self.device)
 
     @property
     def machine(self) -> str:
-        "What was measured on, for captions."
+        "Description of the machine, for captions."
         engine = self.engine
         parts = [device_name(engine.device), engine.precision]
         if engine.device.type == "cpu":
@@ -291,12 +291,12 @@ class BenchParameters(Strict):
 
 # %% ../../nbs/study/figures.ipynb #083ebd1a
 _P = TypeVar("_P", bound=Strict)
-_KERNEL = {"In", "Out", "get_ipython", "exit", "quit", "open", "display"}  # names of its own
+_KERNEL = {"In", "Out", "get_ipython", "exit", "quit", "open", "display"}  # names of the kernel
 _FIRST_CELLS = 5  # the empty one, parameters, injected parameters, installation, `read_parameters`
 
 
 def _unknown(namespace: dict[str, Any], model: type[Strict]) -> list[str]:
-    "Variables that a `parameters` cell may have defined and that are no parameters."
+    "Variables, perhaps from a `parameters` cell, that are not parameters."
     known = _KERNEL | {"read_parameters", model.__name__} | set(model.model_fields)
     return [
         name
@@ -309,10 +309,9 @@ def _unknown(namespace: dict[str, Any], model: type[Strict]) -> list[str]:
 
 def read_parameters(
     namespace: dict[str, Any],  # `globals()` of the notebook
-    model: type[_P],  # its fields are the parameters that the notebook may have
+    model: type[_P],  # its fields are the allowed parameters
 ) -> _P:  # an instance of `model`
-    """The validated parameters of a notebook.
-    A `UserError` for an unknown name or a bad value, before any work."""
+    "Validate the parameters of a notebook; a `UserError` for an unknown name or a bad value."
     is_fresh_kernel = len(namespace.get("In", [])) <= _FIRST_CELLS
     if is_fresh_kernel and (unknown := _unknown(namespace, model)):
         allowed = ", ".join(model.model_fields)
@@ -322,11 +321,11 @@ def read_parameters(
 
 # %% ../../nbs/study/figures.ipynb #5bec2602
 def specification_curve(
-    frame: pd.DataFrame,  # a row for each reading: `tau`, `low`, `high`, `primary`, the choices
-    choices: Mapping[str, str],  # column of a choice -> what the picture calls it
-    label: str,  # of the estimate
+    frame: pd.DataFrame,  # one row per specification: `tau`, `low`, `high`, `primary`, the choices
+    choices: Mapping[str, str],  # column of a choice -> name in the figure
+    label: str,  # label of the estimate
 ) -> plt.Figure:
-    "Estimates in rising order with intervals, the primary one marked; below, their choices."
+    "Plot estimates with intervals in rising order, the primary one marked, above their choices."
     values = [(column, value) for column in choices for value in pd.unique(frame[column])]
     frame = frame.sort_values("tau", ignore_index=True)
     fig, (top, below) = plt.subplots(
@@ -356,10 +355,10 @@ def _draw_estimates(ax: plt.Axes, frame: pd.DataFrame, label: str):
 
 # %% ../../nbs/study/figures.ipynb #be7c0003
 def time_columns(
-    seconds: Mapping[str, float],  # name -> seconds, as `core.side_by_side` returns them
+    seconds: Mapping[str, float],  # name -> seconds, from `core.side_by_side`
     unit: str = "ms",  # `ms` or `s`
-    images: int | None = None,  # divide the times by this number of images; None: do not divide
-) -> dict[str, float]:  # such as "plain [ms]", or "plain [ms per image]" -> the time in that unit
+    images: int | None = None,  # divide the times by this number of images
+) -> dict[str, float]:  # such as "plain [ms]" or "plain [ms per image]" -> time in that unit
     "Name and scale the times of one row of a benchmark's table."
     factor = {"ms": 1e3, "s": 1.0}[check_choice("unit", unit, ("ms", "s"))]
     if images is None:
@@ -368,13 +367,13 @@ def time_columns(
 
 # %% ../../nbs/study/figures.ipynb #be7c0006
 def save_timings(
-    table: pd.DataFrame,  # the numbers, not rounded
-    name: str,  # of the files, without ending, such as records_cpu
-    title: str,  # what was timed; in bold above the md, without a full stop
-    caption: str,  # how it was timed, and on what: `BenchParameters.machine`
-    notebook: str,  # the benchmark's notebook, without ending
-    number_format: str = ".2f",  # of every column of floats, as the function `format` takes it
-    formats: Mapping[str, Callable[[Any], str]] | None = None,  # column -> what writes its values
+    table: pd.DataFrame,  # unrounded numbers
+    name: str,  # file name without extension, such as records_cpu
+    title: str,  # bold heading of the md file, without a full stop
+    caption: str,  # method and machine (`BenchParameters.machine`)
+    notebook: str,  # name of the benchmark's notebook
+    number_format: str = ".2f",  # format specification of all float columns
+    formats: Mapping[str, Callable[[Any], str]] | None = None,  # column -> formatting function
 ) -> Path:  # figures/bench
     "Save a benchmark's table: rounded in the md, with all digits in the csv."
 

@@ -39,9 +39,9 @@ from ..training.loop import trained_model
 
 # %% ../../nbs/study/measures.ipynb #ad0a555b
 def weight_matrices(
-    model: nn.Module,  # any
+    model: nn.Module,  # any model
 ) -> dict[str, Tensor]:  # detached, in the model's order
-    "The trained matrices W_1, ..., W_n of a model by name: every trained parameter with two axes."
+    "Trained matrices W_1, ..., W_n of a model by name: trained parameters with two axes."
     return {n: p.detach() for n, p in model.named_parameters() if p.ndim == 2 and p.requires_grad}
 
 # %% ../../nbs/study/measures.ipynb #3fe0669a
@@ -57,7 +57,7 @@ def spectral_norm(
     method: str = "svd",  # svd, or power (iteration)
     steps: int = 1000,  # of power iteration
 ) -> float:  # computed in float64
-    "The largest singular value of `w`; a `UserError` for another method."
+    "Largest singular value; a `UserError` for another method."
     if check_choice("method", method, ["svd", "power"]) == "svd":
         return float(torch.linalg.matrix_norm(w.double(), 2))
     return _power_iteration(w.double(), steps)
@@ -65,9 +65,9 @@ def spectral_norm(
 # %% ../../nbs/study/measures.ipynb #c6c5fbce
 @torch.no_grad()
 def folded_path_norm(
-    model: Classifier,  # LayerNorm, biases, positions and class token have no part
+    model: Classifier,  # without its LayerNorm, biases, positions and class token
 ) -> float:
-    "The sum over all paths of the product of squared weights (eq. 44)."
+    "Sum over all paths of the product of squared weights (eq. 44)."
     return float(model_paths(model).sum())
 
 # %% ../../nbs/study/measures.ipynb #d56cdddb
@@ -80,8 +80,8 @@ def _margins(logits: Tensor, y: Tensor) -> Tensor:  # (m,) float64
 def margin(
     logits: Tensor,  # (m, classes)
     y: Tensor,  # labels (m,)
-) -> float:  # a difference of logits; a model where it is not positive has none
-    "The 10th percentile of the margins."
+) -> float:  # a difference of logits; usable as a margin only if positive
+    "10th percentile of the margins."
     return float(_margins(logits, y).quantile(0.1))
 
 # %% ../../nbs/study/measures.ipynb #09b00005
@@ -89,7 +89,7 @@ def fit_temperature(
     logits: Tensor,  # (m, classes)
     y: Tensor,  # labels (m,)
 ) -> float:  # between 0.01 and 100
-    "The temperature T for which softmax(logits / T) has the least cross-entropy."
+    "Temperature T that minimises the cross-entropy of softmax(logits / T)."
 
     def loss(log_t):
         return float(F.cross_entropy(logits.double() / math.exp(log_t), y))
@@ -102,18 +102,18 @@ def fit_temperature(
 
 # %% ../../nbs/study/measures.ipynb #d8cf1dda
 def trained_parameters(
-    model: nn.Module,  # any
+    model: nn.Module,  # any model
 ) -> list[nn.Parameter]:  # in the model's order
-    "The parameters that have a gradient: of LayerNorm, biases, positions and class token too."
+    "Parameters with a gradient, including LayerNorm, biases, positions and class token."
     return [p for p in model.parameters() if p.requires_grad]
 
 # %% ../../nbs/study/measures.ipynb #14ea0006
 def noise(
-    model: nn.Module,  # tells shapes and devices
-    seed: int,  # of the noise, apart from the run's
-    draw: int,  # its number, from 0
-) -> list[Tensor]:  # one for each of `trained_parameters`
-    "Standard normal noise for every trained parameter, the same for the same seed and draw."
+    model: nn.Module,  # for shapes and devices
+    seed: int,  # of the noise, unrelated to the run's seed
+    draw: int,  # number of the draw, from 0
+) -> list[Tensor]:  # one per item of `trained_parameters`
+    "Standard normal noise for every trained parameter, determined by seed and draw."
     g = generator("flatness", seed, draw)
     return [torch.randn(p.shape, generator=g).to(p.device) for p in trained_parameters(model)]
 
@@ -121,10 +121,10 @@ def noise(
 @contextmanager
 def perturbed(
     model: nn.Module,  # changed in place inside the context
-    noise: Sequence[Tensor],  # one for each of `trained_parameters`
-    sigma: float,  # standard deviation, where the noise is standard normal
+    noise: Sequence[Tensor],  # one per item of `trained_parameters`
+    sigma: float,  # factor of the noise
 ) -> Iterator[nn.Module]:
-    "`model` with `sigma` times `noise` added to its parameters; afterwards exactly as before."
+    "Add `sigma` times `noise` to the parameters, and restore them exactly afterwards."
     parameters = trained_parameters(model)
     with torch.no_grad():
         before = [p.clone() for p in parameters]
@@ -138,28 +138,28 @@ def perturbed(
 
 # %% ../../nbs/study/measures.ipynb #f72947c5
 def first_of(
-    inputs: Any,  # what a model takes: a tensor, or a mapping of them
-    n: int,  # samples
+    inputs: Any,  # a tensor, or a mapping of tensors
+    n: int,  # number of samples
 ) -> Any:
-    "The first samples of a batch."
+    "First samples of a batch."
     if isinstance(inputs, Mapping):
         return {k: v[:n] if isinstance(v, Tensor) else v for k, v in inputs.items()}
     return inputs[:n]
 
 
 class AccuracyDrop:
-    "How much accuracy a model loses to noise, and how many passes over the data that took."
+    "Loss of accuracy under weight noise; `passes` counts passes over the data."
 
     def __init__(
         self,
         model: nn.Module,  # inputs -> scores (B, classes, ...)
-        batches: Sequence[tuple[Any, Tensor]],  # what the model takes, and labels (B, ...)
-        draws: int = 10,  # of the noise, the same for every sigma
-        seed: int = 0,  # of the noise, apart from the run's
+        batches: Sequence[tuple[Any, Tensor]],  # inputs and labels (B, ...)
+        draws: int = 10,  # of the noise, shared by all sigmas
+        seed: int = 0,  # of the noise, unrelated to the run's seed
     ):
         self.model, self.batches, self.draws, self.seed = model, batches, draws, seed
         self.passes = 0.0
-        # kept: drawing takes longer than a small model's forward pass
+        # cached, since drawing takes longer than a small model's forward pass
         self.noise: list[list[Tensor] | None] = [None] * draws
         self.images = sum(y.numel() for _, y in batches)
         self.full: dict[int | None, float] = {}  # accuracy without noise
@@ -173,13 +173,13 @@ class AccuracyDrop:
     @torch.no_grad()
     def accuracy(
         self,
-        first: int | None = None,  # only so many images of the first batch; None: all images
-    ) -> float:  # share of right answers
-        "The accuracy of the model with the weights that it has now; adds to `passes`."
+        first: int | None = None,  # use this many images of the first batch; None: all images
+    ) -> float:  # share of correct predictions
+        "Accuracy of the model with its present weights; adds to `passes`."
         right = n = 0
         for x, y in self._shown(first):
             right = right + (self.model(x).argmax(1) == y).sum()
-            n += int((y != -100).sum())  # the label that cross-entropy ignores
+            n += int((y != -100).sum())  # -100: ignored by cross-entropy
         self.passes += n / self.images
         return float(right) / n
 
@@ -194,11 +194,11 @@ class AccuracyDrop:
     def __call__(
         self,
         sigma: float,  # standard deviation of the noise
-        draws: int | None = None,  # at most those of the object; None: all
+        draws: int | None = None,  # at most the object's `draws`; None: all
         first: int | None = None,  # as for `accuracy`
-        fresh: int = 0,  # 0: the draws that are kept; k: the k-th other set
-    ) -> float:  # share of right answers lost; negative if noise helps
-        "The mean drop over `draws`, the same draws for every sigma unless `fresh` names others."
+        fresh: int = 0,  # 0: the cached draws; k: the k-th other set
+    ) -> float:  # drop of the share of correct predictions; negative if noise helps
+        "Mean drop over `draws`, with common noise for all sigmas unless `fresh` is set."
         if first not in self.full:
             self.full[first] = self.accuracy(first)
         found = []
@@ -210,13 +210,13 @@ class AccuracyDrop:
 # %% ../../nbs/study/measures.ipynb #8c834e11
 def bisect_sigma(
     drop: Callable[..., float],  # drop(sigma) or drop(sigma, fresh=step)
-    target: float = 0.1,  # the drop that is sought, a share of all images
+    target: float = 0.1,  # the drop to find, a share of all images
     tolerance: float = 0.01,  # stop when the drop is this close to the target
-    steps: int = 15,  # at most
-    upper: float = 2.0,  # where the interval ends
+    steps: int = 15,  # maximum
+    upper: float = 2.0,  # end of the interval
     fresh: bool = True,  # new noise at each step, as published
-) -> float:  # the last sigma that was tried
-    "Bisection of [0, `upper`], as the published code does it."
+) -> float:  # the last sigma tried
+    "Find sigma by bisection of [0, `upper`], as in the published code."
     low, high = 0.0, upper
     for step in range(steps):
         sigma = (low + high) / 2
@@ -236,7 +236,7 @@ def _begin(drop, target: float, low: float, high: float, steps: int = 6) -> floa
 
 
 class _Bracket:
-    "Between which points the root of a rising function lies, as far as is known."
+    "The known interval around the root of a rising function."
 
     def __init__(self):
         self.below, self.above = -math.inf, math.inf
@@ -252,12 +252,12 @@ class _Bracket:
         return self.below >= high or self.above <= low
 
     def keep(self, x: float) -> float:
-        "`x` if it is in the bracket, else the middle."
+        "`x` if it is in the bracket, else the midpoint."
         return x if self.below < x < self.above else (self.below + self.above) / 2
 
 
 def _next_slope(slope: float, last: tuple[float, float], x: float, y: float) -> float:
-    "The slope between two points; closer ones show the steps of an accuracy, not its slope."
+    "Secant slope; between close points the steps of the accuracy dominate, so keep `slope`."
     if abs(x - last[0]) <= 0.02:
         return slope
     return max((y - last[1]) / (x - last[0]), slope / 4)
@@ -266,7 +266,7 @@ def _next_slope(slope: float, last: tuple[float, float], x: float, y: float) -> 
 def _secant(
     f: Callable, x: float, slope: float, tol: float, low: float, high: float
 ) -> tuple[float, float] | None:
-    "The root of a rising function and its slope there; None if none is found in [low, high]."
+    "Root of a rising function and its slope there; None if none is found in [low, high]."
     bracket, last = _Bracket(), None
     for _ in range(30):
         y = f(x)
@@ -284,15 +284,15 @@ def _secant(
 # %% ../../nbs/study/measures.ipynb #27e609f8
 def find_sigma(
     drop: AccuracyDrop,  # of the model, on its data
-    target: float = 0.1,  # the drop that is sought, a share of all images
-    rtol: float = 0.01,  # of sigma
-    low: float = 1e-4,  # the least sigma that is tried, above 0
-    high: float = 2.0,  # the greatest
-) -> float | None:  # None if no sigma in [`low`, `high`] does it
-    "The standard deviation of noise that costs `target` of accuracy on average."
+    target: float = 0.1,  # the drop to find, a share of all images
+    rtol: float = 0.01,  # relative tolerance of sigma
+    low: float = 1e-4,  # smallest sigma to try, above 0
+    high: float = 2.0,  # largest sigma to try
+) -> float | None:  # None if no sigma in [`low`, `high`] gives the drop
+    "Find the standard deviation of noise that lowers the accuracy by `target` on average."
     some, bounds = max(50, drop.images // 10), (math.log(low), math.log(high))
     begin = _begin(lambda sigma: drop(sigma, draws=1, first=some), target, low, high)
-    x, slope = math.log(begin), target  # the drop grows about like sigma there
+    x, slope = math.log(begin), target  # the drop is roughly proportional to sigma there
     for first, tol in ((some, 0.05), (None, rtol)):
         found = _secant(lambda x: drop(math.exp(x), first=first) - target, x, slope, tol, *bounds)
         if found is None:
@@ -303,14 +303,14 @@ def find_sigma(
 # %% ../../nbs/study/measures.ipynb #14ea0011
 @contextmanager
 def without_layernorm(
-    model: nn.Module,  # any; changed in place inside the context
+    model: nn.Module,  # any model; changed in place inside the context
 ) -> Iterator[nn.Module]:
-    "`model` with every LayerNorm replaced by the identity, and put back afterwards."
+    "Replace every LayerNorm by the identity, and restore it afterwards."
     children = [(parent, *named) for parent in model.modules() for named in parent.named_children()]
     found = [(parent, n, c) for parent, n, c in children if isinstance(c, nn.LayerNorm)]
     for i, (parent, name, _) in enumerate(found):
         setattr(parent, name, nn.Identity())
-        # Where they differ, PyTorch's encoder takes no shortcut that would read the norms' weights.
+        # Different eps keep PyTorch's encoder off its fast path, which needs the norms' weights.
         getattr(parent, name).eps = float(i)
     try:
         yield model
@@ -321,9 +321,9 @@ def without_layernorm(
 # %% ../../nbs/study/measures.ipynb #09b00002
 @torch.no_grad()
 def path_norm(
-    model: Classifier,  # with the `image_size` and `channels` of its `config`; not changed
+    model: Classifier,  # `config` must have `image_size` and `channels`; not changed
 ) -> float:  # computed in float64, LayerNorm removed
-    "The published path norm: the sum of the logits for ones, every trained parameter squared."
+    "Published path norm: the sum of the logits for ones, with squared trained parameters."
     squared = deepcopy(model).double().eval()
     for p in trained_parameters(squared):
         p.square_()
@@ -334,18 +334,18 @@ def path_norm(
 
 # %% ../../nbs/study/measures.ipynb #8ce4ca6e
 class MeasureSettings(Strict):
-    "What the measures leave open; the study has the defaults."
+    "Settings of the measures; the study uses the defaults."
 
-    images: Positive = 1000  # training images that the search for sigma looks at, at most
-    srr_images: Positive = 500  # training images that SRR looks at, at most; a mean needs fewer
+    images: Positive = 1000  # maximum number of training images in the search for sigma
+    srr_images: Positive = 500  # maximum number of training images for SRR
     draws: Positive = 10  # of the noise
     seed: Seed = 0  # of the noise
-    layernorm: Literal["kept", "removed"] = "kept"  # for the model's answers: margin, flatness
-    srr_layernorm: Literal["kept", "removed"] = "removed"  # of the measure SRR; both are recorded
+    layernorm: Literal["kept", "removed"] = "kept"  # for margin and flatness
+    srr_layernorm: Literal["kept", "removed"] = "removed"  # of the measure SRR; we record both
     convention: Literal["deviation", "published"] = "deviation"  # published: sigma is its root
     eps: tuple[Eps, ...] = pydantic.Field(
         default=(0.5, 0.1, 1.0), min_length=1
-    )  # of SRR: the measure has the first, the others are kept for comparison
+    )  # of SRR: the first is for the measure, the others are recorded for comparison
     lam: Weight = 0.1  # of SRR
 
 # %% ../../nbs/study/measures.ipynb #14ea0013
@@ -363,19 +363,19 @@ def _spec2(w: Tensor) -> float:
 
 @dataclass
 class Weights:
-    "The matrices of a trained model, what training added to them, and their norms."
+    "Matrices of a trained model, their change during training, and norms of both."
 
     model: Any  # an nn.Module with its trained weights; some measures need a `Classifier`
-    initial: Any  # the same model before training
+    initial: Any  # the model before training
 
     @cached_property
     def weights(self) -> list[Tensor]:
-        "The trained matrices W_1, ..., W_n."
+        "Trained matrices W_1, ..., W_n."
         return list(weight_matrices(self.model).values())
 
     @cached_property
     def distances(self) -> list[Tensor]:
-        "W_i - W_i^0: what training added to each matrix."
+        "W_i - W_i^0: the change of each matrix during training."
         return [w - w0 for w, w0 in zip(self.weights, weight_matrices(self.initial).values())]
 
     @cached_property
@@ -400,7 +400,7 @@ class Weights:
 
 # %% ../../nbs/study/measures.ipynb #dae51605
 class _Batches(Sequence):
-    "Standardised images (of side `side`, unless it is None) and labels, batch by batch."
+    "Batches of standardised images, resized to `side` if given, and labels."
 
     def __init__(self, x: Tensor, y: Tensor, side: int | None, size: int):
         self.x, self.y, self.side = x.split(size), y.split(size), side
@@ -414,7 +414,7 @@ class _Batches(Sequence):
 
 # %% ../../nbs/study/measures.ipynb #14ea0016
 def _layerwise(model: Any, batches: Sequence, c: MeasureSettings) -> pd.DataFrame:
-    "`layerwise_srr`; all of its terms are NaN if tokens are not finite or too large."
+    "`layerwise_srr`, with NaN for all terms if tokens are not finite or too large."
     with warnings.catch_warnings(), suppress(RateUndefined):
         warnings.simplefilter("ignore", SrrWarning)  # NaN where SRR is not defined
         return layerwise_srr(model, batches, c.eps, c.lam, rank=False)
@@ -425,13 +425,13 @@ def _layerwise(model: Any, batches: Sequence, c: MeasureSettings) -> pd.DataFram
 # %% ../../nbs/study/measures.ipynb #3a2e94b0
 @dataclass
 class Subject(Weights):
-    "A trained model, its initial weights, its training images, and what measures need of them."
+    "A trained model with its initial weights and training images, the input of measures."
 
     x: Tensor  # training images, uint8 (m, C, H, W)
     y: Tensor  # labels (m,)
-    settings: MeasureSettings = MeasureSettings()  # what the measures leave open
+    settings: MeasureSettings = MeasureSettings()  # settings of the measures
     test: tuple[Tensor, Tensor] | None = None  # test images and labels, for `beside`
-    val: tuple[Tensor, Tensor] | None = None  # held-out images that fit the temperature
+    val: tuple[Tensor, Tensor] | None = None  # held-out images, for the temperature
 
     @property
     def count(self) -> int:
@@ -439,14 +439,14 @@ class Subject(Weights):
         return len(self.x)
 
     def path_norm(self) -> float:
-        "That of the published code."
+        "Path norm of the published code."
         return path_norm(self.model)
 
     def batches(
         self,
         n: int | None = None,  # the first n images; None: all
-        size: int = 250,  # images of a batch
-    ) -> Sequence[tuple[Tensor, Tensor]]:  # each batch is made when it is asked for
+        size: int = 250,  # batch size
+    ) -> Sequence[tuple[Tensor, Tensor]]:  # batches are made on access
         "Standardised images and labels."
         side = getattr(self.model, "config", {}).get("image_size")
         return _Batches(self.x[:n], self.y[:n], side, size)
@@ -456,7 +456,7 @@ class Subject(Weights):
 
     @torch.no_grad()
     def logits(self) -> Tensor:  # (m, classes)
-        "The logits of all training images, by the model as it is now."
+        "Logits of all training images with the present weights."
         return torch.cat([self.model(x) for x, _ in self.batches()])
 
     @cached_property
@@ -467,8 +467,8 @@ class Subject(Weights):
         return found if found > 0 else math.nan
 
     @cached_property
-    def sigma(self) -> float:  # nan if no sigma does it; the root under the published convention
-        "sigma: the noise that costs 0.1 of accuracy on the first `settings.images` images."
+    def sigma(self) -> float:  # nan if none is found; the root under the published convention
+        "sigma: the noise that lowers the accuracy on the first `settings.images` images by 0.1."
         c = self.settings
         with self._as(c.layernorm):
             drop = AccuracyDrop(self.model, self.batches(c.images), c.draws, c.seed)
@@ -482,19 +482,19 @@ class Subject(Weights):
         return frame.assign(layernorm=layernorm)
 
     @cached_property
-    def srr(self) -> pd.DataFrame:  # a row per LayerNorm kept or removed, eps and layer
-        "Layer-wise SRR on the first `settings.srr_images` training images; NaN where undefined."
+    def srr(self) -> pd.DataFrame:  # one row per LayerNorm kept or removed, eps and layer
+        "Layer-wise SRR on the first `settings.srr_images` training images, NaN where undefined."
         both = [self._srr(layernorm) for layernorm in ("removed", "kept")]
         return pd.concat(both, ignore_index=True)
 
 # %% ../../nbs/study/measures.ipynb #87ec011f
 @dataclass(frozen=True)
 class Measure:
-    "A complexity measure: low should mean a small generalisation gap."
+    "A complexity measure; a low value should mean a small generalisation gap."
 
-    equation: str  # of Jiang et al. (2020), or of the paper
+    equation: str  # in Jiang et al. (2020), or in the paper
     formula: str  # TeX
-    of: Callable[[Any], float]  # of a `Subject`; nan: not defined for this model
+    of: Callable[[Any], float]  # `Subject` -> value; nan: not defined for this model
 
 
 MEASURES: dict[str, Measure] = {}  # name -> measure, in the order of Table 1; filled below
@@ -502,12 +502,12 @@ MEASURES: dict[str, Measure] = {}  # name -> measure, in the order of Table 1; f
 # %% ../../nbs/study/measures.ipynb #14ea0060
 def formula_table(
     names: Sequence[str] | None = None,  # rows of `MEASURES`; None: all
-) -> str:  # markdown, a line for each measure
-    "The measures as a table: name, formula and equation."
+) -> str:  # markdown, one line per measure
+    "A table of measures: name, formula and equation."
     rows = [
         dict(
             measure=name,
-            # A table of markdown takes | for the end of a cell.
+            # | would end a cell of a markdown table
             formula=f"${MEASURES[name].formula}$".replace(r"\|", r"\Vert "),
             equation=MEASURES[name].equation,
         )
@@ -602,7 +602,7 @@ MEASURES |= {
 
 # %% ../../nbs/study/measures.ipynb #90f49961
 def _mean_srr(s: Subject) -> float:
-    "The mean over layers, NaN if SRR is not defined in one of them."
+    "Mean over layers, NaN if SRR is undefined in any of them."
     frame, c = s.srr, s.settings
     rows = frame[(frame.eps == c.eps[0]) & (frame.layernorm == c.srr_layernorm)]
     return float(rows.srr.mean(skipna=False))
@@ -624,11 +624,11 @@ MEASURES |= {
         _mean_srr,
     ),
 }
-PUBLISHED = tuple(MEASURES)  # those of Tables 1 and 5; a row that is added later is not among them
+PUBLISHED = tuple(MEASURES)  # the measures of Tables 1 and 5, without rows added later
 
 # %% ../../nbs/study/measures.ipynb #14ea0026
 def _tempered(s: Subject) -> dict[str, float]:
-    "The temperature that fits the held-out images; test loss and gap at it (nats). NaN without."
+    "Temperature fitted on held-out images, test loss and gap at it (nats); NaN without images."
     if s.test is None or s.val is None:
         unknown = ("temperature", "test_loss_at_temperature", "gap_at_temperature")
         return dict.fromkeys(unknown, math.nan)
@@ -642,7 +642,7 @@ def _tempered(s: Subject) -> dict[str, float]:
 
 @torch.no_grad()
 def _unit_rates(s: Subject) -> dict[str, float]:
-    "R and R^c of tokens of length 1, LayerNorm kept, means over layers and images (nats)."
+    "R and R^c of unit tokens, LayerNorm kept, means over layers and images (nats)."
     eps, rows = s.settings.eps[0], []
     for x, _ in s.batches(s.settings.srr_images, 100):
         z = s.model.tokens(x)
@@ -660,8 +660,8 @@ def _finite(x: float) -> float | None:
 
 def beside(
     s: Subject,  # of a classifier
-) -> dict[str, float | None]:  # None where something is not defined
-    "What is recorded beside the measures: the folded path norm, the temperature, unit rates."
+) -> dict[str, float | None]:  # None: not defined
+    "Quantities recorded next to the measures: folded path norm, temperature, unit rates."
     found = dict(folded_path_norm=folded_path_norm(s.model)) | _tempered(s) | _unit_rates(s)
     return {k: _finite(v) for k, v in found.items()}
 
@@ -672,19 +672,19 @@ def _value(name: str, s: Subject) -> float | None:
     except Exception as e:
         raise UserError(
             f"the measure {name!r} fails: {type(e).__name__}: {e}; "
-            "its function must return a number, nan where the measure is not defined"
+            "its function must return a number, or nan if the measure is not defined"
         ) from e
 
 
 def _srr_columns(s: Subject) -> dict[str, list]:
-    "The terms of SRR as a record keeps them."
+    "Terms of SRR in the format of a record."
     kept = ("eps", "layer", "rate", "subspace_rate", *SPARSITY)
     columns = {name: [_finite(v) for v in s.srr[name]] for name in kept}
     return columns | dict(layernorm=s.srr.layernorm.tolist())
 
 
 def _settings_used(s: Subject) -> dict[str, Any]:
-    "The settings, with the numbers of images that there really were."
+    "The settings, with the actual numbers of images."
     c, m = s.settings, len(s.x)
     images = dict(images=min(c.images, m), srr_images=min(c.srr_images, m))
     return c.model_dump(mode="json") | images
@@ -693,7 +693,7 @@ def _settings_used(s: Subject) -> dict[str, Any]:
 def measures_of(
     s: Subject,  # the model, its images and the settings
 ) -> dict:  # settings, values (measure -> number), margin, sigma, srr (column -> values), beside
-    "All measures of a model, None where one is not defined; a `UserError` names one that fails."
+    "Compute all measures of a model, None if not defined; a `UserError` if one fails."
     return dict(
         settings=_settings_used(s),
         values={name: _value(name, s) for name in MEASURES},
@@ -705,29 +705,27 @@ def measures_of(
 
 # %% ../../nbs/study/measures.ipynb #14ea0032
 def check_classifies(
-    config: RunConfig,  # its variant counts
+    config: RunConfig,  # of the run
 ):
-    "Raise a `UserError` unless the run's variant classifies images, as the measures need it."
+    "Raise a `UserError` unless the run's variant classifies images, as measures require."
     if VARIANTS[config.variant].task != "classification":
         raise UserError(
-            f"variant {config.variant!r} does not classify images, and the measures are those "
-            "of classifiers; measure a run of another variant"
+            f"variant {config.variant!r} does not classify images, and measures need a classifier; "
+            "choose a run of another variant"
         )
 
 
 def subject_of(
-    record: Record,  # of a run that was trained on this machine
+    record: Record,  # of a run trained on this machine
     place: Place | str | None = None,  # where it was trained, or its scale
-    settings: MeasureSettings = MeasureSettings(),  # default: those of the study
-    level: float | None = None,  # the model when its training loss fell to it; None: at the end
+    settings: MeasureSettings = MeasureSettings(),  # default: as in the study
+    level: float | None = None,  # training loss at which to take the model; None: at the end
     **options,  # fields of `Place`, such as `device="cpu"`
 ) -> Subject:
-    "The trained model of a record, to be measured; a `UserError` if weights or images are missing."
+    "Load the trained model of a record; a `UserError` if weights or images are missing."
     config, place = check_record(record).config, as_place(place, **options)
     check_classifies(config)
-    model = trained_model(
-        record, place, level
-    )  # weights that are missing are told before a download
+    model = trained_model(record, place, level)  # report missing weights before a download
     images, device = data_for(config, place.data), pick_device(place.device)
     check_same_images(place.store(config), images, config)
     start = find_start(config, place.init)
@@ -740,15 +738,15 @@ def subject_of(
 
 # %% ../../nbs/study/measures.ipynb #14ea0033
 def _comparable(settings: dict[str, Any]) -> dict[str, Any]:
-    "Settings without the numbers of images, which a small data set lowers."
+    "Settings without the numbers of images, which depend on the size of the data set."
     return {k: v for k, v in settings.items() if k not in ("images", "srr_images")}
 
 
 def is_measured(
-    record: Record,  # measured or not; how many images were looked at is not compared
-    names: Collection[str] | None = None,  # the measures that are asked for; None: all rows
+    record: Record,  # measured or not; the numbers of images may differ
+    names: Collection[str] | None = None,  # required measures; None: all rows of `MEASURES`
 ) -> bool:
-    "Whether a record holds measures with the settings of the study, at each level it reached."
+    "Whether a record has measures with the settings of the study, at each level it reached."
     study, wanted = (
         MeasureSettings().model_dump(mode="json"),
         set(MEASURES if names is None else names),
@@ -761,12 +759,12 @@ def is_measured(
 
 # %% ../../nbs/study/measures.ipynb #14ea0035
 def _unknown_values(measures: dict[str, Any]) -> dict[str, float | None]:
-    "The values of measures that this process does not know."
+    "Values of measures that are not registered in this process."
     return {k: v for k, v in measures.get("values", {}).items() if k not in MEASURES}
 
 
 def _measured(record: Record, found: dict[float | None, dict], seconds: float) -> Record:
-    "The record with its measures, and which code made them when: not always that of the training."
+    "The record with its measures, and the commit and the time of their computation."
     made = dict(
         measure_commit=git_commit(),
         measure_utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -782,14 +780,14 @@ def _measured(record: Record, found: dict[float | None, dict], seconds: float) -
 
 
 def measure_record(
-    record: Record,  # of a run that was trained on this machine
+    record: Record,  # of a run trained on this machine
     place: Place | str | None = None,  # where it was trained, or its scale
-    settings: MeasureSettings = MeasureSettings(),  # default: those of the study
+    settings: MeasureSettings = MeasureSettings(),  # default: as in the study
     **options,  # fields of `Place`, such as `device="cpu"`
-) -> Record:  # stored if the settings are those of the study
-    """The record with its measures, computed from the weights; a `UserError` as for `subject_of`.
+) -> Record:  # stored if the settings are the study's
+    """Measure a run from its weights; a `UserError` as for `subject_of`.
 
-    A run with levels is measured at each level that it reached, any other run at its end.
+    We measure a run with levels at each level it reached, and any other run at its end.
     """
     start, place = time.monotonic(), as_place(place, **options)
     store = place.store(check_record(record).config)
@@ -802,22 +800,22 @@ def measure_record(
 def _measures_at(
     record: Record, place: Place, settings: MeasureSettings, level: float | None
 ) -> dict[str, Any]:
-    "The measures at a level, or at the end; what unknown code measured there before is kept."
+    "Measures at a level, or at the end; keeps recorded values of unregistered measures."
     found = measures_of(subject_of(record, place, settings, level))
-    if settings == MeasureSettings():  # to be stored
+    if settings == MeasureSettings():  # will be stored
         found["values"] = _unknown_values(record.ends()[level]) | found["values"]
     return found
 
 # %% ../../nbs/study/measures.ipynb #14ea0036
 def train_and_measure(
-    config: RunConfig,  # what is trained
+    config: RunConfig,  # the run
     place: Place | str | None = None,  # where, or a scale; None: the scale with the run's sizes
-    settings: MeasureSettings = MeasureSettings(),  # default: those of the study
+    settings: MeasureSettings = MeasureSettings(),  # default: as in the study
     force: bool = False,  # train even if there is a record, as for `training.train`
     report: Callable | None = None,  # as for `training.train`
     **options,  # fields of `Place`, such as `device="cpu"` or `progress=False`
 ) -> Record:
-    "The record of `config` with its measures; `Paused` if the time is up before it is measured."
+    "Train a run unless it is recorded, and measure it; `Paused` if time is up before measuring."
     place = as_place(place, **options)
     check_classifies(check_kind(config, RunConfig, "make one with scale_config(scale)"))
     record = train(config, place, force, report)
@@ -825,32 +823,32 @@ def train_and_measure(
         return record
     if place.is_late:
         raise Paused(
-            f"run {record.id}: trained, but its time is up before it is measured; "
-            "the same command goes on from here"
+            f"run {record.id} is trained, but the time is up before measuring; "
+            "repeat the command to continue"
         )
     return measure_record(record, place, settings)
 
 # %% ../../nbs/study/measures.ipynb #489c43d7
-MEASURE = Work(train_and_measure, is_measured, "measured")  # a sweep's runs are measured, too
-# the same for Tables 1 and 5: a record holds the published measures, whatever rows are added
+MEASURE = Work(train_and_measure, is_measured, "measured")  # train and measure the runs of a sweep
+# for Tables 1 and 5: require only the published measures
 MEASURE_PUBLISHED = replace(MEASURE, leaves=partial(is_measured, names=PUBLISHED))
 
 # %% ../../nbs/study/measures.ipynb #14ea0071
-MEASURE_TOLERANCE = 0.02  # relative; 1/sigma^2 is known as well as that
+MEASURE_TOLERANCE = 0.02  # relative, the accuracy of 1/sigma^2
 
 
 def _agrees(then: float | None, now: float | None) -> bool:
-    "Whether two values of a measure are the same within the tolerance; None agrees with None."
+    "Whether two values agree within the tolerance; None agrees with None."
     if then is None or now is None:
         return then is now
     return math.isclose(then, now, rel_tol=MEASURE_TOLERANCE)
 
 
 def compare_measures(
-    record: Record,  # what was recorded
-    again: Record,  # its run, measured again
+    record: Record,  # the recorded run
+    again: Record,  # the same run, measured again
 ) -> pd.DataFrame:  # measure, record, again, difference (relative), agrees
-    "The measures of two records of one run: a row for each that the first has and this code knows."
+    "Compare the registered measures in two records of one run, one row per measure in `record`."
     ends, others = check_record(record).ends(), check_record(again).ends()
     rows = [
         dict(

@@ -27,12 +27,12 @@ from .answers import Check, Resampled, interval
 def main_width(
     grid: Grid,  # of a correlation study, with an axis `dim`
 ) -> int:  # 384 if the axis has it, else its largest value
-    "The width of Table 1."
+    "Width of Table 1."
     return 384 if 384 in grid.axes["dim"] else max(grid.axes["dim"])
 
 
 def _dim_of(grid: Grid, width: str) -> int:
-    "The model dimension that is meant by `main` or `other`."
+    "Model dimension of `main` or `other`."
     main = main_width(grid)
     if width == "main":
         return main
@@ -44,7 +44,7 @@ def complete_grids(
     grid: Grid,  # of the study
     width: str,  # `main` or `other`
 ) -> list[Record]:  # seed by seed
-    "The measured models of one width, of all seeds that have every model of it."
+    "Measured models of one width, from all seeds with a complete grid."
     dim = _dim_of(grid, width)
     by_seed: dict[int, list[Record]] = {}
     for r in records:
@@ -55,13 +55,13 @@ def complete_grids(
     return [r for of_seed in complete for r in of_seed]
 
 # %% ../../nbs/study/predictors.ipynb #c1a10019
-IN_ACCURACY = "the gap in accuracy"  # another reading of a study
-WITHOUT_OVERCONFIDENCE = "the test loss at the best temperature"  # another one
-CALIBRATED = "the gap at the best temperature"  # another one: the training loss is there, too
+IN_ACCURACY = "the gap in accuracy"  # another definition of the gap
+WITHOUT_OVERCONFIDENCE = "the test loss at the best temperature"  # another definition
+CALIBRATED = "the gap at the best temperature"  # with the training loss at it, too
 
 
 def _beside(name: str) -> Callable[[Record], float]:
-    "What a record holds beside its measures; nan where it does not."
+    "Return a function that reads an entry of `beside` from a record, nan if it is missing."
 
     def value(record):
         number = (record.measures or {}).get("beside", {}).get(name)
@@ -70,7 +70,7 @@ def _beside(name: str) -> Callable[[Record], float]:
     return value
 
 
-# another gap -> its value in a record
+# definition of the gap -> its value in a record
 READINGS: dict[str, Callable[[Record], float]] = {
     IN_ACCURACY: gap_in_accuracy,
     WITHOUT_OVERCONFIDENCE: _beside("test_loss_at_temperature"),
@@ -79,13 +79,13 @@ READINGS: dict[str, Callable[[Record], float]] = {
 
 
 def _read_as(study: "Study", reading: str) -> "Study | None":
-    "A study with another gap, over the grids in which each model has it."
+    "The study with another gap, on the grids where every model has it."
     value = READINGS[reading]
     values = study.table.id.map({r.id: value(r) for r in study.records})
     table = study.table.assign(gap=values)
     there = values.notna().groupby(table.seed).transform("all")
     if there.all():
-        view = copy(study)  # with the same draws
+        view = copy(study)  # shares the draws
         view.table, view._taus, view._views = table, {}, {}
         return view
     seeds = set(table.seed[there])
@@ -96,19 +96,19 @@ def _read_as(study: "Study", reading: str) -> "Study | None":
 def _srr_of_models(
     study: "Study", eps: float, lam: float = 0.1, layernorm: str = "removed"
 ) -> np.ndarray:
-    "The SRR measure of each model of a study, from its recorded terms."
+    "SRR of each model, from its recorded terms."
     by_id = {r.id: r for r in study.records}
     return np.array([srr_of(by_id[i], eps, lam, layernorm=layernorm) for i in study.table.id])
 
 
 class Study:
-    "The models of one width of the correlation study, and the taus of their measures."
+    "Models of one width of the correlation study, and the taus of their measures."
 
     def __init__(
         self,
         records: list[Record],  # of complete grids
-        table: pd.DataFrame,  # of the models among them that `correlation.comparable` leaves
-        axes: dict[str, int],  # all but the width -> how many values each has
+        table: pd.DataFrame,  # of the models from `correlation.comparable`
+        axes: dict[str, int],  # axis other than the width -> number of its values
     ):
         self.records, self.table, self.axes = records, table.reset_index(drop=True), axes
         cells = [self.table[axis] for axis in axes if axis != "variant"]
@@ -120,8 +120,8 @@ class Study:
     def read_as(
         self,
         reading: str,  # a row of `READINGS`
-    ) -> "Study | None":  # None: fewer than four models are in grids that have it
-        "The same study with another gap, over the grids whose models all have it."
+    ) -> "Study | None":  # None for fewer than four models
+        "The study with another gap, on the grids where every model has it."
         if reading not in self._views:
             self._views[reading] = _read_as(self, reading)
         return self._views[reading]
@@ -129,10 +129,10 @@ class Study:
     def values(
         self,
         measure: str,  # a row of `MEASURES`
-        eps: float,  # of SRR; the others have none
-        among: str = "SRR",  # nan for models that lack this other measure
+        eps: float,  # distortion, for SRR only
+        among: str = "SRR",  # nan for models without this measure
     ) -> np.ndarray:  # (models,)
-        "A measure of each model; SRR from its recorded terms, since eps may be another one."
+        "A measure of each model; we compute SRR at `eps` from its recorded terms."
         values = self.table[measure].to_numpy() if measure != "SRR" else self._srr_at(eps)
         return values if among == "SRR" else np.where(self.table[among].isna(), np.nan, values)
 
@@ -144,12 +144,12 @@ class Study:
     def tau(
         self,
         measure: str,  # a row of `MEASURES`
-        eps: float,  # of SRR; the others have none
-        axis: str | None = None,  # one of `axes`: granulated along it; None: over all pairs
-        among: str = "SRR",  # over the models that have this other measure, too
-    ) -> Parts | None:  # None: no complete group
+        eps: float,  # distortion, for SRR only
+        axis: str | None = None,  # one of `axes`, for granulated tau; None: all pairs
+        among: str = "SRR",  # restrict to models with this measure
+    ) -> Parts | None:  # None without a complete group
         "A tau with all its draws."
-        among = among if self.table[among].isna().any() else "SRR"  # else all models have it
+        among = among if self.table[among].isna().any() else "SRR"  # fewer cache entries
         key = (measure, eps if measure == "SRR" else None, axis, among)
         if key not in self._taus:
             values = self.values(measure, eps, among)
@@ -159,12 +159,12 @@ class Study:
 
     def check(
         self,
-        label: str,  # as tables show it
-        parts: Parts | None,  # of a tau, as `tau` gives them, or of a difference of two
-        paper: float | None = None,  # the same from a printed table
-        below: bool = False,  # whether the claim says negative, not positive
-    ) -> Resampled | None:  # None if it cannot be computed
-        "A check of the sign of a tau, or of a difference of two."
+        label: str,  # name in tables
+        parts: Parts | None,  # of a tau, from `tau`, or of a difference of two
+        paper: float | None = None,  # the printed value
+        below: bool = False,  # claimed: negative, not positive
+    ) -> Resampled | None:  # None if `parts` is None
+        "Check of the sign of a tau, or of a difference of two."
         if parts is None:
             return None
         draws = tuple(draws_about_estimate(parts))
@@ -176,7 +176,7 @@ def study_of(
     records: Iterable[Record],  # of the study, at any width
     grid: Grid,  # of the study
     width: str,  # `main` or `other`
-) -> Study | None:  # None unless there are at least four models, of a complete grid
+) -> Study | None:  # None without a complete grid of at least four models
     "The study of one width of a grid."
     complete = complete_grids(records, grid, width)
     if not complete:
@@ -191,9 +191,9 @@ def study_of(
 # %% ../../nbs/study/predictors.ipynb #c1a10056
 def tau_table(
     study: Study,  # of one width
-    eps: float,  # of SRR
+    eps: float,  # distortion of SRR
 ) -> pd.DataFrame:  # index: measures; the axes, psi, and the columns of `correlation.compare_taus`
-    "The granulated taus of all measures, Psi, and the overall tau with its interval."
+    "Granulated taus of all measures, Psi, and the overall tau with its interval."
     rows = {}
     for m in measures_in(study.table):
         parts = {axis: study.tau(m, eps, axis) for axis in study.axes}
@@ -207,15 +207,15 @@ def tau_table(
 # %% ../../nbs/study/predictors.ipynb #28597119
 @dataclass(frozen=True)
 class SeedReplicates:
-    """The grids of a study one by one: the same models, trained with other seeds.
+    """The grids of a study as seed replicates: the same models, trained with other seeds.
 
-    Models that miss the criterion are left out, and these may be others in each grid.
+    We leave out models that miss the criterion, so the grids may differ in their models.
     """
 
     study: Study  # of one grid or more
 
     def _taus(self, measures: np.ndarray, axis: str | None) -> Iterator[float]:
-        "The tau of each grid; nan where no group of the axis is complete."
+        "Tau of each grid, nan without a complete group of the axis."
         axes = self.study.axes
         for _, models in self.study.table.groupby("seed"):
             of_grid = measures[models.index]
@@ -226,37 +226,37 @@ class SeedReplicates:
     def tau(
         self,
         measure: str,  # a row of `MEASURES`
-        eps: float,  # of SRR; the others have none
-        axis: str | None = None,  # granulated along it; None: over all pairs
-        among: str = "SRR",  # over the models that have this other measure, too
-    ) -> np.ndarray:  # (grids,); nan where a grid has no complete group of the axis
-        "A tau within each grid."
+        eps: float,  # distortion, for SRR only
+        axis: str | None = None,  # axis of the granulated tau; None: all pairs
+        among: str = "SRR",  # restrict to models with this measure
+    ) -> np.ndarray:  # (grids,); nan for a grid without a complete group of the axis
+        "Tau within each grid."
         return np.array(list(self._taus(self.study.values(measure, eps, among), axis)))
 
     def check(
         self,
-        label: str,  # as tables show it
-        taus: np.ndarray,  # as `tau` gives them, or the differences of two
-        paper: float | None = None,  # the same from a printed table
-        below: bool = False,  # whether the claim says negative, not positive
-    ) -> Check | None:  # None if no grid has it
-        "A check of the sign of a tau, or of a difference of two, with one value per grid."
+        label: str,  # name in tables
+        taus: np.ndarray,  # from `tau`, or the difference of two
+        paper: float | None = None,  # the printed value
+        below: bool = False,  # claimed: negative, not positive
+    ) -> Check | None:  # None if all taus are nan
+        "Check of the sign of a tau, or of a difference of two, with one value per grid."
         there = taus[np.isfinite(taus)]
         return Check(label, tuple(there), paper, below=below) if len(there) else None
 
 # %% ../../nbs/study/predictors.ipynb #5bec0002
-IN_LOSS = "the gap in loss"  # of the paper; the other gaps are rows of `READINGS`
+IN_LOSS = "the gap in loss"  # the paper's gap; `READINGS` has the others
 _READ_AT: dict[str, tuple] = dict(
     gap=(IN_LOSS, IN_ACCURACY, WITHOUT_OVERCONFIDENCE, CALIBRATED),
     eps=(0.1, 0.5, 1.0),
     layernorm=("removed", "kept"),
-    anew=("seeds", "types and cells"),  # the same models with other seeds, or other models
+    anew=("seeds", "types and cells"),  # resampled unit
 )
-PRIMARY = dict(gap=IN_LOSS, eps=0.5, layernorm="removed", anew="seeds")  # what gives the answer
+PRIMARY = dict(gap=IN_LOSS, eps=0.5, layernorm="removed", anew="seeds")  # primary specification
 
 
 def _with_interval(study: Study, values: list[np.ndarray], anew: str) -> tuple[float, float, float]:
-    "A tau, or the difference of two, and its interval by seeds or by types and cells."
+    "A tau, or the difference of two, with its interval over seeds or over types and cells."
     t = study.table
     if anew == "types and cells":
         parts = [two_way_parts(weighted_tau(v, t.gap, t.seed), study.weights) for v in values]
@@ -268,7 +268,7 @@ def _with_interval(study: Study, values: list[np.ndarray], anew: str) -> tuple[f
 
 
 def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[dict[str, Any]]:
-    "Tau of SRR and its lead over either path norm in one study, each by seeds and by types."
+    "Tau of SRR and its lead over either path norm, with intervals over seeds and over types."
     srr = _srr_of_models(seen, eps, layernorm=layernorm)
     published, folded = seen.table["path-norm"].to_numpy(), _folded_paths(seen)
     for anew in _READ_AT["anew"]:
@@ -286,15 +286,15 @@ def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[
 
 def specifications(
     study: Study,  # of one width
-) -> pd.DataFrame:  # a row for each reading: quantity, its choices, tau, low, high, n, primary
-    "Tau of SRR, and its lead over either path norm, under every reading of what is left open."
+) -> pd.DataFrame:  # one row per specification: quantity, choices, tau, low, high, n, primary
+    "Tau of SRR, and its lead over either path norm, under every analysis choice."
     recorded = set(study.records[0].measures["srr"]["layernorm"])
     views = {gap: study if gap == IN_LOSS else study.read_as(gap) for gap in _READ_AT["gap"]}
     rows = [
         row
         for gap, seen in views.items()
         for eps, layernorm in itertools.product(_READ_AT["eps"], _READ_AT["layernorm"])
-        if seen is not None and layernorm in recorded  # else too few models have it
+        if seen is not None and layernorm in recorded  # else too few models
         for row in _readings_of(seen, gap, eps, layernorm)
     ]
     frame = pd.DataFrame(rows)
@@ -303,7 +303,7 @@ def specifications(
 
 
 def _folded_paths(study: Study) -> np.ndarray:
-    "The path norm with ISTA folded for each model; nan where its record lacks it."
+    "Path norm with ISTA folded of each model, nan if not recorded."
     by_id = {r.id: r for r in study.records}
     value = _beside("folded_path_norm")
     return np.array([value(by_id[i]) for i in study.table.id])
@@ -312,8 +312,8 @@ def _folded_paths(study: Study) -> np.ndarray:
 def of_types(
     study: Study,  # of any types
     types: Collection[str],  # rows of `models.VARIANTS`
-) -> Study | None:  # None if it lacks one of them
-    "A study of some model types alone."
+) -> Study | None:  # None if the study lacks one of the types
+    "Restrict a study to some model types."
     if not set(types) <= set(study.table.variant):
         return None
     records = [r for r in study.records if r.config.variant in types]
@@ -322,18 +322,18 @@ def of_types(
 
 # %% ../../nbs/study/predictors.ipynb #9a0b0014
 def tau_of(
-    values: Sequence[float] | np.ndarray,  # of the models of a study, in the order of its table
-    study: Study,  # whose gap is meant
-    weights: TwoWay | None = None,  # of its models; None: its own
+    values: Sequence[float] | np.ndarray,  # one per row of the study's table
+    study: Study,  # the study with the gap
+    weights: TwoWay | None = None,  # of its models; None: the study's weights
 ) -> Parts:
-    "The overall tau of any quantity with the gap, with all its draws; of a measure: `Study.tau`."
+    "Overall tau of any quantity with the gap, with all its draws; for measures see `Study.tau`."
     statistic = weighted_tau(values, study.table.gap, study.table.seed)
     return two_way_parts(statistic, study.weights if weights is None else weights)
 
 # %% ../../nbs/study/predictors.ipynb #9a0b0015
 def rates_alone(
-    study: Study,  # whose models have recorded terms of SRR
+    study: Study,  # of models with recorded terms of SRR
     eps: float,  # distortion
 ) -> np.ndarray:  # (models,), nats
-    "The SRR measure of each model without its sparsity term: the mean of R^c - R over layers."
+    "SRR of each model without the sparsity term: the mean of R^c - R over layers."
     return _srr_of_models(study, eps, lam=0.0)

@@ -44,11 +44,11 @@ CLASS_NAMES: dict[str, tuple[str, ...]] = {  # data set -> its classes, in the o
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00008
 def class_names(
-    data: str,  # the label of a data set
-    count: int,  # classes of the model
-    names: Sequence[str] | None = None,  # instead of the known ones
+    data: str,  # label of a data set
+    count: int,  # number of classes of the model
+    names: Sequence[str] | None = None,  # instead of the known names
 ) -> tuple[str, ...]:  # in the order of the logits
-    "The names of the classes; numbers where nobody knows them; a `UserError` if they do not fit."
+    "Class names, numbers if unknown; a `UserError` if they do not fit the number of classes."
     numbers = tuple(map(str, range(count)))
     chosen = tuple(CLASS_NAMES.get(data, numbers) if names is None else names)
     if len(chosen) != count or len(set(chosen)) != count:
@@ -60,25 +60,25 @@ def class_names(
 
 # %% ../../nbs/study/pretrained.ipynb #b2d0000c
 def _names_of(record: Record, classes: Sequence[str] | None) -> tuple[str, ...]:
-    "The classes that a run has learned, by name; none if it learned without labels."
+    "Class names of a run; empty for training without labels."
     config = check_record(record).config
     if classifies(config.variant):
         known = record.provenance.get("names") if classes is None else classes
         return class_names(config.dataset, record.provenance["classes"], known)
     if classes is not None:
         raise UserError(
-            f"run {record.id} learned {VARIANTS[config.variant].task}, not classes; "
-            "leave out the names of classes"
+            f"run {record.id} was trained for {VARIANTS[config.variant].task}, not for "
+            "classification; omit the class names"
         )
     return ()
 
 
 def from_record(
-    record: Record,  # of a run that was trained on this machine
+    record: Record,  # of a run trained on this machine
     place: Place | str | None = None,  # where it was trained, or its scale
-    classes: Sequence[str] | None = None,  # names; None: those of a known data set, or numbers
+    classes: Sequence[str] | None = None,  # names; None: the names of a known data set, or numbers
 ) -> LayeredModel:  # in evaluation mode, with an `About` as its `about`
-    "The model of a record, with what its user must know; a `UserError` if its weights are absent."
+    "Load the model of a record; a `UserError` if its weights are missing."
     names = _names_of(record, classes)
     model, made = trained_model(record, place), record.provenance
     mean, std = STATISTICS[made["channels"]]
@@ -100,21 +100,21 @@ DATA_TERMS: dict[str, str] = {  # data set -> the terms of its images
     "cifar10-jpeg75": "none stated by the makers of CIFAR-10; used in research, with citation",
     "cifar100": "none stated by its makers; used in research, with citation",
 }
-_NO_SETTINGS = {  # they change no weights, or are told elsewhere
+_NO_SETTINGS = {  # no influence on the weights, or given elsewhere in the card
     *("probe_epochs", "probe_size", "probe_eps", "test_every", "dataset", "train_size"),
     *("test_size", "epochs", "init"),
 }
-_TOLD_IF_SET = ("subset", "val_size", "warmup", "levels")  # most runs have none
+_TOLD_IF_SET = ("subset", "val_size", "warmup", "levels")  # unset in most runs
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00012
 def _table(rows: dict) -> str:
-    "Two columns of markdown."
+    "A markdown table with two columns."
     lines = [f"| {name} | {value} |" for name, value in rows.items()]
     return "\n".join(["| | |", "|---|---|", *lines])
 
 
 def _settings(record: Record) -> str:
-    "What decided the weights, and the machine."
+    "Training settings and machine."
     unused = _NO_SETTINGS | unused_options(record.config.variant).keys()
     fields = record.config.model_dump(mode="json", exclude=unused)
     fields = {k: v for k, v in fields.items() if v or k not in _TOLD_IF_SET}
@@ -124,7 +124,7 @@ def _settings(record: Record) -> str:
 
 
 def _facts(record: Record) -> dict[str, Any]:
-    "How far the weights were trained, from which start, on what."
+    "Length of training, initial weights, data and machine."
     made, start = record.provenance, record.provenance.get("init")
     commit = shown_commit(made["commit"])
     return dict(
@@ -137,7 +137,7 @@ def _facts(record: Record) -> dict[str, Any]:
     )
 
 
-_SCORES = {  # quantity of a record -> its column of the card, with digits
+_SCORES = {  # quantity in a record -> column of the card, number format
     "accuracy": ("accuracy (%)", ".2f"),
     "loss": ("cross-entropy (nats)", ".4f"),
 }
@@ -148,14 +148,14 @@ _MASKED_SCORES = {  # by `norm_pix`
 
 
 def _scores(record: Record) -> str:
-    "What was measured on training and test images."
+    "Scores on training and test images."
     config = record.config
     columns = _SCORES if classifies(config.variant) else _MASKED_SCORES[config.norm_pix]
     counts = dict(training=config.train_size, test=tested_images(record))
     lines = ["| images | " + " | ".join(name for name, _ in columns.values()) + " |"]
     lines.append("|---" * (1 + len(columns)) + "|")
     for part, count in counts.items():
-        name = part.removesuffix("ing")  # as records call it
+        name = part.removesuffix("ing")  # its name in records
         cells = [format(record.final[f"{name}_{key}"], form) for key, (_, form) in columns.items()]
         lines.append(f"| {count or 'all'} {part} images | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -209,7 +209,7 @@ The figures are of one run with one seed; another seed gives others.
 """
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00032
-_CLASSIFIER = dict(  # what the card of a classifier says
+_CLASSIFIER = dict(  # text of a classifier's card
     pipeline="image-classification",
     topic="image-classification",
     kind="An image classifier",
@@ -228,7 +228,7 @@ predict(model, "IMAGES", top=3)  # files or folders
     limits="""- Every image gets one of the {count} classes, also an image of something else.
 - Probabilities are those of the softmax; nobody has calibrated them.""",
 )
-_AUTOENCODER = dict(  # what the card of a masked autoencoder says
+_AUTOENCODER = dict(  # text of a masked autoencoder's card
     pipeline="image-feature-extraction",
     topic="masked-autoencoder",
     kind="A masked autoencoder",
@@ -250,7 +250,7 @@ features = model.encode(x)[:, 0]  # the class token of the encoder
 )
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00014
-# whether a variant has the attention of ViT -> its tag, and what its card adds to its kind
+# whether a variant has ViT's attention -> tag, and addition to the kind
 _FAMILIES = {
     False: ("white-box-transformer", " from the family of white-box transformers"),
     True: ("vision-transformer", ", a vision transformer"),
@@ -265,10 +265,10 @@ from the trained ones in the third or fourth digit.
 
 def model_card(
     record: Record,  # of the run that trained the model
-    about: About,  # what the model reads and tells apart
+    about: About,  # inputs and classes of the model
     half: bool = False,  # whether the file is in half precision
 ) -> str:  # markdown
-    "The README of an exported model, all of it from the record."
+    "Write the README of an exported model from its record."
     a = about.architecture
     names = dict(count=len(about.classes), classes=", ".join(about.classes))
     names |= dict(ratio=record.config.mask_ratio, norm_pix=record.config.norm_pix)
@@ -305,22 +305,22 @@ def export(
     half: bool = False,
     force: bool = False,
 ) -> Path:
-    """Write the trained model of a record as a folder: weights, configuration and model card.
+    """Write a trained model to a folder: weights, configuration and model card.
 
     Parameters
     ----------
     record : Record
-        Of a run that was trained on this machine.
+        Of a run trained on this machine.
     folder : str or pathlib.Path
-        To be made; empty or the same export, unedited, will do.
+        A new or empty folder, or the same export, unedited.
     place : Place or str, optional
         Where it was trained, or its scale; None: the scale with the run's sizes, or own.
     classes : sequence of str, optional
-        Names, in the order of the labels; None: those of a known data set, or numbers.
+        Names in the order of the labels; None: the names of a known data set, or numbers.
     half : bool, default False
-        Round to half precision: a file of half the size.
+        Round to half precision, which halves the file size.
     force : bool, default False
-        Replace an earlier export, even if its text was edited or its run is another.
+        Replace an earlier export, even if it was edited or is of another run.
 
     Returns
     -------
@@ -330,8 +330,8 @@ def export(
     Raises
     ------
     UserError
-        If the weights are absent, or the folder holds something else or was edited; nothing is
-        written.
+        If the weights are missing, or the folder holds something else or was edited. Nothing is
+        written then.
 
     Examples
     --------
@@ -346,11 +346,9 @@ def export(
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00025
 def image_files(
-    paths: Iterable[
-        str | Path
-    ],  # files as they are; folders with all folders below, hidden files left out
-) -> list[Path]:  # those of a folder sorted, by their endings
-    "The image files that are meant; a `UserError` if a path is absent or a folder has none."
+    paths: Iterable[str | Path],  # files, and folders with all subfolders
+) -> list[Path]:  # files as given; of a folder, all visible files with an image ending, sorted
+    "Collect image files; a `UserError` if a path is missing or a folder has no images."
     files = []
     for path in map(as_path, paths):
         if not path.exists():
@@ -363,12 +361,12 @@ def image_files(
             raise UserError(f"the folder {path} holds no images ({', '.join(ENDINGS)})")
         files += found
     if not files:
-        raise UserError("no images are given; give image files or folders of them")
+        raise UserError("no images given; give image files or folders of them")
     return files
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00026
 def _readable(files: Sequence[Path], about: About) -> tuple[list[Path], list[Tensor]]:
-    "The files that are images, and their pixels as a model reads them; a warning for each other."
+    "Readable files and their pixels in the model's format; a warning for each other file."
     a, kept, pictures = about.architecture, [], []
     for file in files:
         try:
@@ -381,10 +379,10 @@ def _readable(files: Sequence[Path], about: About) -> tuple[list[Path], list[Ten
 
 
 def read_pictures(
-    files: Sequence[Path],  # image files of any sizes
-    about: About,  # of the model that is to read them
+    files: Sequence[Path],  # image files of any size
+    about: About,  # of the model
 ) -> Tensor:  # float32 (B, C, S, S), standardised
-    "Images as a model reads them; a `UserError` names a file that is no image."
+    "Read images in a model's format; a `UserError` for a file that is not an image."
     a = about.architecture
     read = [read_image(file, a.channels, fit=a.image_size) for file in files]
     return about.standardise(torch.stack(read))
@@ -394,13 +392,13 @@ def _about_model(model: nn.Module) -> About:
     about = getattr(model, "about", None)
     if not isinstance(about, About):
         raise UserError(
-            "this model does not say how it reads images; "
-            "make it with from_pretrained(folder) or from_record(record)"
+            "this model has no description of its input (`about`); "
+            "load it with from_pretrained(folder) or from_record(record)"
         )
     if not about.classes:
         raise UserError(
-            f"run {about.record} is a masked autoencoder, which names no classes; "
-            "give a classifier, or look at its reconstruct(x, mask)"
+            f"run {about.record} is a masked autoencoder, without classes; "
+            "give a classifier, or call reconstruct(x, mask)"
         )
     return about
 
@@ -409,34 +407,33 @@ def _about_model(model: nn.Module) -> About:
 def predict(
     model: nn.Module, *images: str | Path | Sequence[str | Path], top: int = 1, batch_size: int = 64
 ) -> pd.DataFrame:
-    """The most probable classes of pictures.
+    """Predict the most probable classes of images.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Of `from_pretrained` or `from_record`, on any device.
+        From `from_pretrained` or `from_record`, on any device.
     *images : str, pathlib.Path or list
-        Image files, folders of them, or lists of both; of each image, the square in the middle is
-        resized.
+        Image files, folders of them, or lists of both. We resize the central square of each image.
     top : int, default 1
-        Classes a file, the most probable first; at most all.
+        Number of classes per file, the most probable first.
     batch_size : int, default 64
-        Files that are read at once.
+        Files per batch.
 
     Returns
     -------
     pandas.DataFrame
-        Columns file, class, probability (of the softmax, not calibrated); `top` rows a file.
+        Columns file, class, probability (softmax, not calibrated); `top` rows per file.
 
     Raises
     ------
     UserError
-        If the model names no classes, `top` is out of range, a file is absent, or none is an image.
+        If the model has no classes, `top` is out of range, a file is missing, or none is an image.
 
     Warns
     -----
     UserWarning
-        For each file that can't be read; the table leaves it out.
+        For each file that can't be read, which the table omits.
 
     Examples
     --------
@@ -451,18 +448,18 @@ def predict(
     """
     about, rows = _about_model(model), []
     if not 1 <= top <= len(about.classes):
-        raise UserError(f"top {top}; allowed: 1 to {len(about.classes)}, the number of classes")
+        raise UserError(f"top is {top}; allowed: 1 to {len(about.classes)}, the number of classes")
     files = image_files(_flat(images))
     model.eval()
     for at in range(0, len(files), batch_size):
         rows += _most_probable(model, files[at : at + batch_size], about, top)
     if not rows:
-        read_pictures(files[:1], about)  # raises what is wrong with it
+        read_pictures(files[:1], about)  # raises the reason
     return pd.DataFrame(rows, columns=["file", "class", "probability"])
 
 
 def _flat(images: Iterable[Any]) -> list[Any]:
-    "Paths and lists of paths as one list."
+    "Flatten paths and lists of paths."
     paths: list[Any] = []
     for one in images:
         paths += one if isinstance(one, (list, tuple)) else [one]

@@ -17,7 +17,7 @@ from .correlation import audit
 @lru_cache
 def printed(
     table: str,  # the stem of a file in `data/paper`
-) -> pd.DataFrame:  # rows and columns as in the file; all callers share one frame
+) -> pd.DataFrame:  # cached, so do not change it
     "A printed table of the paper; a `UserError` if no table has that name."
     folder = project_root() / "data" / "paper"
     names = [p.stem for p in visible(folder, "*.csv")]
@@ -46,35 +46,35 @@ def _printed_on_others(name: str, training: str, dataset: str) -> float | None:
 
 
 def printed_accuracy(
-    variant: str,  # a row of `VARIANTS`, or the paper's name of one
-    training: str = "cross-entropy",  # as `training_name` says it
+    variant: str,  # a row of `VARIANTS`, or its name in the paper
+    training: str = "cross-entropy",  # from `training_name`
     dataset: str = "cifar10",  # a label; `cifar10-jpeg75` and the like count as CIFAR-10
-) -> float | None:  # in %; None if the paper prints none
-    "The accuracy that the paper prints for a variant and a training."
+) -> float | None:  # in %; None if none is printed
+    "The paper's accuracy of a variant and a training."
     name = VARIANTS[variant].paper if variant in VARIANTS else variant
     if dataset.startswith("cifar10") and not dataset.startswith("cifar100"):
         return _printed_on_cifar10(name, training)
     return _printed_on_others(name, training, dataset)
 
 # %% ../../nbs/study/printed.ipynb #3109f0ff
-TABLES = {  # width of the correlation study -> its printed table
+TABLES = {  # width of the correlation study -> printed table
     "main": "table1_correlation_width384",
     "other": "table5_correlation_other_width",
 }
-_VALUES = dict(batch_size=2, lr=2, dropout=2, variant=4)  # of each axis, by Section 5.2
+_VALUES = dict(batch_size=2, lr=2, dropout=2, variant=4)  # axis -> number of values (Section 5.2)
 
 
 def printed_column(
-    axis: str,  # of the correlation study
+    axis: str,  # an axis of the correlation study
 ) -> str:  # such as learning_rate for lr
-    "What an axis is called in the printed tables."
+    "Name of an axis in the printed tables."
     return AXIS_NAMES[axis].replace(" ", "_")
 
 
-AXES = {  # axes of the study, as the printed tables call them -> how many values each has
+AXES = {  # name of an axis in the printed tables -> number of its values
     printed_column(axis): count for axis, count in _VALUES.items()
 }
-ALIKE = (  # a norm and its square order models alike
+ALIKE = (  # a norm and its square give models the same order
     ("l2-norm", "param-norm"),
     ("l2-norm-init", "fro-distance"),
 )
@@ -82,7 +82,7 @@ ALIKE = (  # a norm and its square order models alike
 
 def printed_audit(
     width: str,  # `main` (Table 1) or `other` (Table 5)
-) -> tuple[dict, pd.DataFrame]:  # as `correlation.audit` gives it
-    "What a printed table of taus says about itself."
+) -> tuple[dict, pd.DataFrame]:  # the result of `correlation.audit`
+    "Audit a printed table of taus for internal consistency."
     table = TABLES[check_choice("width", width, TABLES)]
     return audit(printed(table).set_index("measure"), AXES, alike=ALIKE)

@@ -22,9 +22,9 @@ from .results import read_results, saved_answers, saved_results
 
 # %% ../../nbs/study/report.ipynb #73188b25
 def spent(
-    records: Iterable[Record],  # of runs, each counted for itself
+    records: Iterable[Record],  # of runs
 ) -> str:  # such as 10 min
-    "How long it took to train and measure some runs."
+    "Total time to train and measure some runs."
     return duration(sum(record.seconds for record in records))
 
 # %% ../../nbs/study/report.ipynb #5cf6b9b4
@@ -101,7 +101,7 @@ addEventListener("hashchange", unfold); unfold()
 
 # %% ../../nbs/study/report.ipynb #8bacc680
 def _filled(**values: Any) -> str:
-    "The page's template, filled; what it is filled with is escaped."
+    "Fill the page's template with escaped values."
     import jinja2, markupsafe
 
     def rc(text: str) -> str:
@@ -114,18 +114,18 @@ def _filled(**values: Any) -> str:
 
 
 def _source(scale: str) -> str:
-    "Where the page's numbers come from."
+    "Version, number of runs and training time, for the head of the page."
     found = list(Store(scale).rows())
     hours = duration(sum(row["seconds"] for row in found)) if found else "nothing"
     runs = f"{len(found)} recorded runs, {hours} of training in all" if found else "no recorded run"
-    return f"crate_nb {__version__}; {runs}. Each part unfolds."
+    return f"crate_nb {__version__}; {runs}. Click a part to unfold it."
 
 # %% ../../nbs/study/report.ipynb #40d54ad7
 def _answers(scale: str, recorded: pd.DataFrame) -> pd.DataFrame:
-    """The answers that a page shows, each with where it was found.
+    """Answers on a page, each with its scale.
 
-    A scale that trains within minutes answers nothing: beside its pictures stand the recorded
-    answers of the scale nearest to the paper.
+    Scales that train within minutes settle no claim, so their pages have the recorded answers of
+    the scale nearest to the paper.
     """
     here = saved_answers()
     here = here[here.scale.isin([scale, "untrained"])]
@@ -138,7 +138,7 @@ def _answers(scale: str, recorded: pd.DataFrame) -> pd.DataFrame:
 def _section(
     result: Result, saved: list[Saved], answers: pd.DataFrame, recorded: pd.DataFrame
 ) -> dict[str, Any]:
-    "A result on the page; `recorded` are the answers that its words are about."
+    "A result on the page; `recorded` holds the answers for its summary in words."
     pictures = [f"{about.name}.png" for about in saved if about.kind == "figure"]
     return dict(
         name=result.name,
@@ -156,7 +156,7 @@ def _section(
 def write_report(
     scale: str,  # a row of `runs.SCALES`
 ) -> Path:  # figures/<scale>/report.html
-    "Put what the results of a scale saved on one page; a damaged file is left out."
+    "Write a page with the saved figures and tables of a scale; we skip damaged files."
     folder = home() / "figures" / scale
     recorded = nearest_answers(saved_answers(project_root() / "figures"))
     saved, answers = saved_results(folder), _answers(scale, recorded)

@@ -27,36 +27,36 @@ from .results import Result
 # %% ../../nbs/study/reproduce.ipynb #fd093f8c
 @dataclass(frozen=True)
 class Order:
-    "What is reproduced: the one object that each step is given."
+    "What to reproduce, where and how."
 
-    results: Sequence[Result]  # what is drawn
+    results: Sequence[Result]  # results to draw
     scale: str  # a row of `runs.SCALES`
     place: Place  # where runs are trained, and until when
     dataset: str | None = None  # a name, a folder, or a label of records; None: the scale's
-    seeds: tuple[int, ...] | None = None  # of the runs to train; None: those of the scale
-    recorded: bool = False  # train nothing: draw what is recorded
-    force: bool = False  # train again what is recorded
+    seeds: tuple[int, ...] | None = None  # of the runs to train; None: the scale's seeds
+    recorded: bool = False  # draw from records, without training
+    force: bool = False  # train recorded runs again
 
 # %% ../../nbs/study/reproduce.ipynb #0df32687
 @dataclass(frozen=True)
 class Part:
-    "Runs that are trained together."
+    "Runs to train together."
 
-    configs: list[RunConfig]  # in the order of their training
-    work: Work  # what is done with each
+    configs: list[RunConfig]  # in the order of training
+    work: Work  # the work for each run
 
     def missing(
         self,
         store: Store,  # of their records
     ) -> list[RunConfig]:
-        "The runs that are not done."
+        "Runs that are not done."
         return [c for c in self.configs if not self.work.is_done(store.get(c))]
 
 
 def plan_runs(
-    order: Order,  # what is reproduced
-) -> list[Part]:  # what buys most is first
-    "All runs that some results need, recorded or not."
+    order: Order,  # what to reproduce
+) -> list[Part]:  # the most useful part first
+    "Plan all runs that the results need, recorded or not."
     needs = dict.fromkeys(e for result in order.results for e in result.needs)
     needs = [e for e in needs if e not in GRIDS or order.scale in GRIDS[e]]
     parts = queue(needs, order.scale, order.dataset, order.seeds)
@@ -64,20 +64,17 @@ def plan_runs(
 
 # %% ../../nbs/study/reproduce.ipynb #be884e4e
 def train_missing(
-    order: Order,  # what is reproduced
-    parts: Sequence[Part],  # of it
+    order: Order,  # what to reproduce
+    parts: Sequence[Part],  # from `plan_runs`
 ) -> None:
-    "Train the runs that are missing, part by part; no part begins after the deadline."
+    "Train missing runs, part by part; no part begins after the deadline."
     for part in parts:
         if not order.place.is_late:
             train_all(part.configs, order.place, order.force, part.work)
 
 # %% ../../nbs/study/reproduce.ipynb #4b655513
 def _strip_paths(notebook: Path):
-    """Drop what tells of this machine.
-
-    These are papermill's input and output paths, and stderr, where warnings name files.
-    """
+    "Remove local paths: papermill's input and output paths, and stderr, where warnings name files."
     nb = json.loads(notebook.read_text())
     for key in ("input_path", "output_path", "environment_variables"):
         nb["metadata"].get("papermill", {}).pop(key, None)
@@ -88,12 +85,12 @@ def _strip_paths(notebook: Path):
 
 # %% ../../nbs/study/reproduce.ipynb #c42eb0ac
 def _plain(value):
-    "A parameter as papermill can write it: a tuple as a list."
+    "A parameter as papermill accepts it: tuples become lists."
     return list(value) if isinstance(value, tuple) else value
 
 
 def _execute(source: Path, out: Path, parameters: Mapping[str, object]):
-    "Execute a notebook with papermill into `out`; a `UserError` says why it failed."
+    "Execute a notebook with papermill into `out`; a `UserError` if it fails."
     import papermill
 
     try:
@@ -117,13 +114,10 @@ def _execute(source: Path, out: Path, parameters: Mapping[str, object]):
 # %% ../../nbs/study/reproduce.ipynb #8575de54
 def run_notebook(
     source: Path,  # a result or a benchmark
-    parameters: Mapping[str, object],  # those that its `parameters` cell does not name are left out
-    folder: Path,  # where it goes
+    parameters: Mapping[str, object],  # names missing from its `parameters` cell are ignored
+    folder: Path,  # folder for the executed notebook
 ) -> Path:  # the executed notebook
-    """Execute a notebook with papermill.
-
-    A `UserError` says which notebook failed and where its traceback is.
-    """
+    "Execute a notebook with papermill; a `UserError` with the place of the traceback if it fails."
     import papermill
 
     taken = papermill.inspect_notebook(str(source))
@@ -137,7 +131,7 @@ def run_notebook(
 # %% ../../nbs/study/reproduce.ipynb #63f53981
 @contextmanager
 def _saving() -> Iterator[None]:
-    "Notebooks that are run in the block save what they show, and compute with one thread each."
+    "Let notebooks save their figures and tables, and compute with one thread each."
     given = dict(CRATE_NB_SAVE="1", OMP_NUM_THREADS="1")
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
@@ -152,29 +146,29 @@ def _saving() -> Iterator[None]:
 
 
 def _runs_of(order: Order, result: Result) -> tuple[int, int]:
-    "How many runs a result needs, and how many of them are not done."
+    "Number of runs that a result needs, and number of missing ones."
     parts, store = plan_runs(replace(order, results=[result])), Store(order.scale)
     return sum(len(p.configs) for p in parts), sum(len(p.missing(store)) for p in parts)
 
 
 def _why_not(order: Order, result: Result, runs: int, missing: int) -> str:
-    "Why a result can't be drawn now; empty if it can be tried."
+    "The reason not to draw a result, or an empty string."
     if result.scale not in (None, order.scale) and order.scale != "smoke":
-        return f"it is drawn at scale {result.scale}"
+        return f"draw it at scale {result.scale}"
     if any(e in GRIDS and order.scale not in GRIDS[e] for e in result.needs):
-        return f"scale {order.scale} has no grid of it"
+        return f"scale {order.scale} has no grid for it"
     if 0 < runs == missing:
-        return "no run of it is recorded"
+        return "none of its runs is recorded"
     if order.recorded and not result.needs and not result.trials and order.scale != "small":
-        return "it reads no record; scale small has it"
+        return "it uses no records; draw it at scale small"
     tried = result.trials is None or any(Trials(result.trials, order.scale).folder.glob("*.json"))
     if order.recorded and not tried and not result.needs:
-        return "no trial of it is recorded"
+        return "none of its trials is recorded"
     return "the time is up" if order.place.is_late else ""
 
 
 def _draw(order: Order, result: Result) -> str:
-    "Run the notebook of a result; why it could not be drawn, or empty."
+    "Run the notebook of a result; return the reason for a failure, or an empty string."
     runs, missing = _runs_of(order, result)
     if why := _why_not(order, result, runs, missing):
         return why
@@ -188,9 +182,9 @@ def _draw(order: Order, result: Result) -> str:
 
 
 def draw(
-    order: Order,  # what is reproduced
-) -> dict[str, str]:  # name -> why it is not drawn
-    "Run the notebooks of all results that have records, one for each core at a time."
+    order: Order,  # what to reproduce
+) -> dict[str, str]:  # name -> reason, for results that are not drawn
+    "Run the notebooks of all results that have records, one per core at a time."
     with _saving(), ThreadPoolExecutor(core_count()) as pool:
         jobs = {pool.submit(_draw, order, result): result.name for result in order.results}
         done = progress_bar(as_completed(jobs), total=len(jobs), unit="notebook", desc="results")
@@ -199,17 +193,17 @@ def draw(
 
 # %% ../../nbs/study/reproduce.ipynb #e86ba21a
 class Reproduced(NamedTuple):
-    "What `reproduce` leaves."
+    "The outcome of `reproduce`."
 
-    report: Path  # its page
-    not_drawn: dict[str, str]  # name of a result -> why
+    report: Path  # the report page
+    not_drawn: dict[str, str]  # name of a result -> reason
     left: list[RunConfig]  # runs that are not done, the next one first
 
 
 def reproduce(
-    order: Order,  # what is reproduced
+    order: Order,  # what to reproduce
 ) -> Reproduced:
-    "Train what is missing, draw each result, and write the report."
+    "Train missing runs, draw each result, and write the report."
     parts, store = plan_runs(order), Store(order.scale)
     if not order.recorded:
         train_missing(order, parts)

@@ -29,7 +29,7 @@ from .figures import Saved, as_png, markdown_table, read_parameters, read_saved
 from .figures import save_figure, save_table, stem
 
 # %% ../../nbs/study/results.ipynb #f35df5dc
-GROUPS = {  # folder of nbs -> what its results are about
+GROUPS = {  # folder of nbs -> heading
     "paper": "The paper",
     "family": "The family",
     "theory": "Why transformers work",
@@ -37,14 +37,14 @@ GROUPS = {  # folder of nbs -> what its results are about
 
 
 class Result(pydantic.BaseModel):
-    "What the front matter of a result's notebook says."
+    "The front matter of a result's notebook."
 
     model_config = pydantic.ConfigDict(frozen=True, strict=True, extra="forbid")
-    name: str  # what `--only` calls it, and what its files may begin with
-    title: str  # a heading
-    question: str  # that it answers, in one sentence
-    group: Literal["paper", "family", "theory"]  # the folder of its notebook
-    shows: str  # the same as the title, in few words, for lists
+    name: str  # name for `--only`, and usual prefix of its files
+    title: str  # heading
+    question: str  # its question, in one sentence
+    group: Literal["paper", "family", "theory"]  # folder of its notebook
+    shows: str  # short title, for lists
     needs: tuple[str, ...] = ()  # rows of `runs.EXPERIMENTS`
     trials: str | None = None  # the experiment of `trials.Trials` that it draws
     scale: str | None = None  # the only scale that it can be drawn at; None: any
@@ -87,34 +87,36 @@ def _front_matter(notebook: Path) -> dict[str, Any] | None:
 def _read_result(notebook: Path) -> Result:
     told = _front_matter(notebook)
     if not told:
-        raise UserError(f"{notebook} has no front matter; begin it as the others of its folder")
+        raise UserError(f"{notebook} has no front matter; see the other notebooks of its folder")
     try:
         result = Result(**told, notebook=notebook)
     except (pydantic.ValidationError, TypeError) as e:
         why = one_line(e, "field") if isinstance(e, pydantic.ValidationError) else e
         raise UserError(f"front matter of {notebook}: {why}") from None
     if result.group != notebook.parent.name:
-        raise UserError(f"front matter of {notebook}: group is {result.group!r}, not its folder")
+        raise UserError(
+            f"front matter of {notebook}: group is {result.group!r}; use the name of its folder"
+        )
     return result
 
 
 def read_results(
-    nbs: Path | None = None,  # the folder of notebooks; None: that of the clone
-) -> dict[str, Result]:  # by name, group by group
-    "All results; a `UserError` if a front matter is wrong, or two results have one name."
+    nbs: Path | None = None,  # the folder of notebooks; None: the clone's
+) -> dict[str, Result]:  # name -> result, group by group
+    "All results; a `UserError` for a wrong front matter or a duplicate name."
     found: dict[str, Result] = {}
     for path in _notebooks(nbs or project_root() / "nbs"):
         result = _read_result(path)
         if result.name in found:
-            raise UserError(f"{path} and {found[result.name].notebook} have one name; rename one")
+            raise UserError(f"{path} and {found[result.name].notebook} share a name; rename one")
         found[result.name] = result
     return found
 
 
 def chosen(
-    names: Sequence[str],  # of results and of groups; none: all results
+    names: Sequence[str],  # of results and of groups; empty: all results
 ) -> list[Result]:  # in the order of `read_results`
-    "Some results; a `UserError` for an unknown name."
+    "Select results; a `UserError` for an unknown name."
     results = read_results()
     for name in names:
         check_choice("result or group", name, [*GROUPS, *results])
@@ -124,20 +126,20 @@ def chosen(
 
 def default_results(
     scale: str,  # a row of `runs.SCALES`
-    recorded: bool,  # nothing is to be trained
+    recorded: bool,  # draw from records, without training
 ) -> list[Result]:
-    "The results that a scale shows if none is named; without records, those of the paper alone."
+    "Results of a scale if none is named: all from records, or only the paper's with training."
     results = chosen(() if recorded else ("paper",))
-    fixed = {r.scale for r in results} - {None}  # a scale that is about few results alone
+    fixed = {r.scale for r in results} - {None}  # scales with their own results
     shown = [r for r in results if r.scale == scale or r.scale is None and scale not in fixed]
     return shown if recorded else [r for r in shown if r.trials is None]  # trials take long
 
 # %% ../../nbs/study/results.ipynb #c999ad9a
-NEAREST = ("paper", "medium", "small", "quick")  # scales, the nearest to the paper first
+NEAREST = ("paper", "medium", "small", "quick")  # scales, nearest to the paper first
 
 
 def _recorded(result: Result, scale: str) -> tuple[bool, int]:
-    "Whether three seeds of all runs of a result are recorded at a scale, or else how many runs."
+    "Whether three seeds of all runs of a result are recorded, and the number of runs if not."
     label, there = label_at(scale, dataset_label(scale)), {row["id"] for row in Store(scale).rows()}
     needed = [e for e in result.needs if e not in GRIDS or scale in GRIDS[e]]
     runs = [c for e in needed for c in plan(e, scale, label, range(ENOUGH))]
@@ -147,7 +149,7 @@ def _recorded(result: Result, scale: str) -> tuple[bool, int]:
 
 
 def best_scale(
-    result: Result,  # whose records are looked for
+    result: Result,  # the result to draw
 ) -> str:  # a row of `runs.SCALES`
     "The scale nearest to the paper with three seeds of all runs, or else with the most runs."
     if result.scale:
@@ -163,7 +165,7 @@ def best_scale(
 
 # %% ../../nbs/study/results.ipynb #663fc670
 def _read(value: Any) -> Any:
-    "A parameter as papermill passes it: words and lists may come as text."
+    "Parse a parameter from papermill: booleans, None and lists may arrive as text."
     words = {"true": True, "True": True, "false": False, "False": False, "None": None, "null": None}
     if isinstance(value, str) and value in words:
         return words[value]
@@ -173,14 +175,14 @@ def _read(value: Any) -> Any:
 
 
 class Parameters(Strict):
-    "The parameters of a result's notebook."
+    "Parameters of a result's notebook."
 
-    scale: str | None = None  # a row of `runs.SCALES`; None: the best recorded one
-    dataset: str | None = None  # a name, a folder, or a label that records carry; None: the scale's
-    # that count; what is missing of them is trained. None: all that are recorded
+    scale: str | None = None  # a row of `runs.SCALES`; None: the best recorded scale
+    dataset: str | None = None  # a name, a folder, or a label of records; None: the scale's
+    # seeds to use; missing runs are trained. None: all recorded seeds
     seeds: Annotated[tuple[Seed, ...] | None, pydantic.BeforeValidator(_read)] = None
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
-    # draw what is recorded, and train nothing; None: so without a scale
+    # draw from records, without training; None: only if `scale` is None
     recorded: Annotated[bool | None, pydantic.BeforeValidator(_read)] = None
 
     @pydantic.model_validator(mode="after")
@@ -189,9 +191,9 @@ class Parameters(Strict):
             check_choice("scale", self.scale, SCALES)
             dataset_label(self.scale, self.dataset)
         elif self.dataset is not None:
-            raise UserError("a data set without a scale; give scale, such as small, too")
+            raise UserError("dataset needs a scale; also give scale, such as small")
         if self.seeds is not None and len(set(self.seeds)) < max(1, len(self.seeds)):
-            raise UserError(f"seeds {list(self.seeds)}: give one or more, each once")
+            raise UserError(f"seeds are {list(self.seeds)}; give one or more, each once")
         pick_device(self.device)
         return self
 
@@ -204,7 +206,7 @@ HOW_TO_READ = (  # a table of answers
 
 
 def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
-    "One line of `answers.summary` as it is to be read."
+    "Formatted line of `answers.summary`."
     return {
         "claim": f"{line['claim']} ({line['source']}; `{line['id']}`)",
         "sign": f"**{line['sign']}**",
@@ -218,7 +220,7 @@ def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
 
 # %% ../../nbs/study/results.ipynb #bb370e5c
 def _differences(path: Path, numbers: pd.DataFrame) -> str:
-    "How the numbers of a notebook differ from those that are saved; empty if they do not."
+    "Differences from the saved numbers, or an empty string."
     if not path.is_file():
         return "nothing is saved"
     made = pd.read_csv(io.StringIO(numbers.to_csv(index=False)))
@@ -232,18 +234,18 @@ def _differences(path: Path, numbers: pd.DataFrame) -> str:
 
 
 class OpenResult:
-    "A result whose notebook runs: its parameters, its records, and what it shows."
+    "A result in a running notebook: parameters, records, and display of figures and tables."
 
     def __init__(
         self,
-        about: Result,  # its front matter
-        p: Parameters,  # of its notebook
+        about: Result,  # the front matter
+        p: Parameters,  # of the notebook
     ):
         self.about, self.name, self.seeds = about, about.name, p.seeds
         self.scale = p.scale or best_scale(about)
         self.recorded = p.recorded if p.recorded is not None else p.scale is None
         label = dataset_label(self.scale, p.dataset)
-        # A notebook that reads images has a parameter `dataset`, and its files carry the label.
+        # Notebooks that read images have a parameter `dataset`, and their files carry the label.
         self._has_dataset = bool(about.needs) or "dataset" in p.model_fields_set
         use_recorded = self.recorded and p.dataset is None and self._has_dataset
         self.label = label_at(self.scale, label) if use_recorded else label
@@ -269,28 +271,28 @@ class OpenResult:
         self,
         **options: Any,  # fields of `engine.Place`, such as `deadline`
     ) -> Place:
-        "Where its runs are trained and kept."
+        "Where to train and store its runs."
         return place_of(self.scale, self._spec, self._device, **options)[1]
 
     def plan(
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
-    ) -> list[RunConfig]:  # as `sweeps.plan` gives them
-        "The runs that it would train."
+    ) -> list[RunConfig]:  # from `sweeps.plan`
+        "Runs of an experiment at its scale."
         return plan(experiment, self.scale, self._spec, self.seeds)
 
     @cached_property
     def evidence(self) -> Evidence:
-        "The records of its scale and data set, read when they are first asked for."
+        "Records of its scale and data set, read on first access."
         return Evidence(self.scale, self.label, self.seeds)
 
     def records(
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
-    ) -> list[Record]:  # of the seeds that are asked for, or of all that are recorded
-        """The records of an experiment; what is missing is trained, unless `recorded`.
+    ) -> list[Record]:  # of the requested seeds, or of all recorded seeds
+        """Records of an experiment; unless `recorded`, we train missing runs.
 
-        A `UserError` if a run fails, or if there is none.
+        A `UserError` if a run fails or no run is recorded.
         """
         if not self.recorded:
             work = MEASURE_PUBLISHED if experiment in GRIDS else TRAIN
@@ -299,15 +301,15 @@ class OpenResult:
         if found := self.evidence.records(experiment):
             return found
         raise UserError(
-            f"no run of {experiment} is recorded at scale {self.scale}; "
-            f"crate-nb reproduce --scale {self.scale} --only {self.name} trains them"
+            f"no run of {experiment} is recorded at scale {self.scale}; train them with "
+            f"crate-nb reproduce --scale {self.scale} --only {self.name}"
         )
 
     def gaps(
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
     ) -> str:  # empty if all planned runs are recorded
-        "A sentence for captions: how many of the planned runs are recorded."
+        "Number of recorded runs among the planned ones, as a sentence for captions."
         planned = {c.id for c in self.plan(experiment)}
         drawn = {r.id for r in self.evidence.records(experiment)}
         if planned <= drawn:
@@ -318,12 +320,12 @@ class OpenResult:
 
     def outcomes(
         self,
-        trials: Sequence[Trial],  # of its experiment, in this order
-        run: Callable[[Any], tuple],  # a trial -> its numbers and tables, as for `run_trials`
+        trials: Sequence[Trial],  # of its experiment
+        run: Callable[[Any], tuple],  # trial -> numbers and tables, as for `run_trials`
     ) -> list[Outcome]:  # in the order of `trials`
-        """The outcomes of trials; what is missing is tried, unless `recorded`.
+        """Outcomes of trials; unless `recorded`, we run missing trials.
 
-        A `UserError` if none of them is recorded then.
+        If `recorded`, a `UserError` if no trial is recorded.
         """
         experiment = str(self.about.trials)
         if not self.recorded:
@@ -332,31 +334,31 @@ class OpenResult:
         if found := [outcome for trial in trials if (outcome := kept.get(trial))]:
             return found
         raise UserError(
-            f"no such trial of {experiment} is recorded at scale {self.scale}; "
-            f"crate-nb reproduce --scale {self.scale} --only {self.name} runs them"
+            f"no such trial of {experiment} is recorded at scale {self.scale}; run them with "
+            f"crate-nb reproduce --scale {self.scale} --only {self.name}"
         )
 
     def _file(self, name: str) -> str:
-        "The name of a file: with the label of the data set, unless it is the scale's own."
+        "File name, with the label of a data set other than the scale's."
         return stem(name, self.scale, self.label) if self._has_dataset else name
 
     def _keep(self, numbers: pd.DataFrame, name: str, save: Callable[[], Any]):
-        "Save what is shown, or compare its numbers with those that are saved."
+        "Save, or in a test compare numbers with the saved ones."
         if os.environ.get("CRATE_NB_SAVE"):
             save()
         elif os.environ.get("IN_TEST"):
             path = project_root() / "figures" / self.scale / f"{name}.csv"
             if found := _differences(path, numbers):
                 again = f"crate-nb reproduce --scale {self.scale} --only {self.name} --recorded"
-                raise UserError(f"{name} is not as it is saved ({found}); {again} draws it again")
+                raise UserError(f"{name} differs from the saved file ({found}); run {again}")
 
     def figure(
         self,
         fig: plt.Figure,  # closed here
-        name: str,  # of its files, without ending
+        name: str,  # file name without extension
         data: pd.DataFrame,  # the plotted numbers
-        title: str,  # what the figure shows
-        caption: str,  # on what data, from how many runs, what the paper shows
+        title: str,  # content of the figure
+        caption: str,  # data, number of runs, what the paper shows
     ):
         "Show a figure with its caption."
         file, png = self._file(name), as_png(fig)
@@ -367,26 +369,26 @@ class OpenResult:
 
     def kept(
         self,
-        name: str,  # of the files of a figure, without ending
+        name: str,  # file name without extension
     ):
-        "Show a figure as it is saved, where the images or the weights that it shows are not here."
+        "Show the saved figure if its images or weights are not on this machine."
         path = home() / "figures" / self.scale / f"{self._file(name)}.json"
         if not path.is_file():
-            return print(f"{path.stem} is not saved, and what it shows is not on this machine")
+            return print(f"{path.stem} is not saved, and its data are not on this machine")
         about, png = read_saved(path), path.with_suffix(".png").read_bytes()
         self._show(png, f"**{about.title}.** {about.caption}")
 
     def _show(self, png: bytes, words: str):
-        width = round(int.from_bytes(png[16:20], "big") / 1.44)  # 100 dots an inch on the page
+        width = round(int.from_bytes(png[16:20], "big") / 1.44)  # 100 dots per inch on the page
         display(Image(png, width=width), Markdown(words))
 
     def table(
         self,
-        table: pd.DataFrame,  # as it is to be read
-        name: str,  # of its files, without ending
-        title: str,  # what the table shows
-        caption: str,  # on what data, from how many runs, how to read it
-        data: pd.DataFrame | None = None,  # the numbers behind it; None: the table itself
+        table: pd.DataFrame,  # formatted
+        name: str,  # file name without extension
+        title: str,  # content of the table
+        caption: str,  # data, number of runs, how to read the table
+        data: pd.DataFrame | None = None,  # unrounded numbers; None: the table
     ):
         "Show a table with its caption."
         file, numbers = self._file(name), table if data is None else data
@@ -396,8 +398,8 @@ class OpenResult:
 
     def answers(
         self,
-        claims: Iterable[Claim],  # those of this result
-        caption: str = "",  # what a reader must know of them
+        claims: Iterable[Claim],  # of this result
+        caption: str = "",  # notes on the claims
     ):
         "Show the answers to its claims."
         lines = [summary(claim, assess(claim, self.evidence)) for claim in claims]
@@ -411,37 +413,39 @@ class OpenResult:
 
 # %% ../../nbs/study/results.ipynb #d5ed6a06
 def _notebook_of(name: str) -> Path:
-    "The notebook whose front matter has a name; the others may be wrong."
+    "Find a notebook by the name in its front matter; ignores errors in others."
     notebooks = _notebooks(project_root() / "nbs")
     found = [p for p in notebooks if (_front_matter(p) or {}).get("name") == name]
     if len(found) != 1:
-        raise UserError(f"{len(found)} notebooks have the name {name!r} in their front matter")
+        raise UserError(
+            f"{len(found)} notebooks have the name {name!r} in their front matter; exactly one must"
+        )
     return found[0]
 
 
 def open_result(
     name: str, namespace: Mapping[str, Any], model: type[Parameters] = Parameters
 ) -> OpenResult:
-    """A result, opened with the parameters of its notebook.
+    """Open a result with the parameters of its notebook.
 
     Parameters
     ----------
     name : str
-        Of the result, as its front matter has it, such as tab3.
+        Name in the front matter, such as tab3.
     namespace : mapping of str to object
-        `globals()` of its notebook.
+        `globals()` of the notebook.
     model : type, default Parameters
-        With further fields, if the notebook has them.
+        A subclass, if the notebook has further parameters.
 
     Returns
     -------
     OpenResult
-        Its scale, records and evidence, and what shows figures, tables and answers.
+        Scale, records and evidence, with methods to show figures, tables and answers.
 
     Raises
     ------
     UserError
-        Before any work: for an unknown name, or a parameter that is not allowed.
+        For an unknown name, or a parameter that is not allowed.
 
     Examples
     --------
@@ -454,20 +458,20 @@ def open_result(
     about = _read_result(_notebook_of(name))
     p = read_parameters(dict(namespace), model)
     if about.scale and p.scale not in (None, about.scale, "smoke", "quick"):
-        raise UserError(f"{name} is drawn at scale {about.scale} alone; leave out the scale")
+        raise UserError(f"{name} is only drawn at scale {about.scale}; omit the scale")
     return OpenResult(about, p)
 
 # %% ../../nbs/study/results.ipynb #880d2082
 def saved_results(
     folder: Path,  # of a scale, below figures/
-) -> dict[str, list[Saved]]:  # name of a result -> its figures and tables, in their order
-    "What is saved of results at a scale; a damaged description is left out with a warning."
+) -> dict[str, list[Saved]]:  # name of a result -> figures and tables, in order
+    "Saved figures and tables of a scale; we skip damaged files with a warning."
     found: dict[str, list[Saved]] = {}
     for path in visible(folder, "*.json"):
         try:
             about = read_saved(path)
-        except UserError as e:  # the others are worth more than none of them
-            logging.getLogger("crate_nb").warning("left out: %s", e)
+        except UserError as e:
+            logging.getLogger("crate_nb").warning("skipped: %s", e)
             continue
         found.setdefault(about.notebook, []).append(about)
     return {k: sorted(v, key=lambda r: (r.index, r.name)) for k, v in found.items()}
@@ -484,12 +488,12 @@ def _answers_in(path: Path) -> pd.DataFrame | None:
 
 
 def saved_answers(figures: Path | None = None) -> pd.DataFrame:
-    """All saved answers of all scales, the scale nearest to the paper first.
+    """Read the saved answers of all scales, the scale nearest to the paper first.
 
     Parameters
     ----------
     figures : pathlib.Path, optional
-        The folder of scales; None: `figures` below the home.
+        Folder of scales; None: `figures` below the home.
 
     Returns
     -------
@@ -518,9 +522,9 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
 
 
 def nearest_answers(
-    answers: pd.DataFrame,  # as `saved_answers` gives them
-) -> pd.DataFrame:  # one row for each claim
-    "The answer to each claim at the scale nearest to the paper with three seeds, if there is one."
+    answers: pd.DataFrame,  # from `saved_answers`
+) -> pd.DataFrame:  # one row per claim
+    "Answer to each claim at the scale nearest to the paper, preferably with three seeds."
     enough = answers.assign(enough=answers.n >= ENOUGH)
     enough = enough.sort_values("enough", ascending=False, kind="stable")
     return enough.drop_duplicates("id").sort_index().drop(columns="enough")
@@ -529,7 +533,7 @@ def nearest_answers(
 def measured(
     answer: Mapping[str, Any],  # a row of `saved_answers`
 ) -> str:  # such as +1.1 points [+0.365, +1.84]
-    "What was measured for a claim: the check that decides, with its interval."
+    "The number of the deciding check of a claim, with its interval."
     return answer["measured"].split("; ")[0].split(", claimed")[0].rpartition(": ")[2]
 
 

@@ -21,15 +21,15 @@ from .answers import Claim, assess, summary
 
 # %% ../../nbs/study/worlds.ipynb #189c2364
 SEEDS = (0, 1, 2, 3)  # of made-up records
-WORLDS = {"holds": 1, "fails": -1, "open": 0}  # the sign of a claim there -> that of the effect
+WORLDS = {"holds": 1, "fails": -1, "open": 0}  # sign of a claim -> sign of the effect
 
 
 def record_of(
     config: RunConfig,  # of the run
-    probe: dict | None = None,  # as `Record` has it
-    measures: dict | None = None,  # likewise
-    history: list[dict] | None = None,  # likewise; None: its epochs, without numbers
-    **final: Any,  # what the run ends with, such as `test_accuracy`
+    probe: dict | None = None,  # field of `Record`
+    measures: dict | None = None,  # field of `Record`
+    history: list[dict] | None = None,  # field of `Record`; None: epochs without numbers
+    **final: Any,  # final results, such as `test_accuracy`
 ) -> Record:
     "A made-up record of a run."
     end = dict(test_accuracy=50.0, train_loss=1.0, test_loss=1.0, parameters=1, epochs=1, steps=1)
@@ -48,13 +48,13 @@ def put(
     config: RunConfig,  # of scale smoke, or untrained
     **fields: Any,  # as for `record_of`
 ) -> None:
-    "Record a made-up run."
+    "Store a made-up record."
     Store("untrained" if config.epochs == 0 else "smoke").put(record_of(config, **fields))
 
 
 def probe_of(
     srr: Callable[[int, int], float],  # (epoch, layer) -> SRR, at each eps
-) -> dict:  # as `Record` has it
+) -> dict:  # the field `probe` of a `Record`
     "A made-up probe before and after the first epoch."
     points = itertools.product((0, 1), (0.1, 0.5, 1.0), range(1, 13))
     rows = [dict(epoch=e, eps=x, layer=l, srr=srr(e, l)) for e, x, l in points]
@@ -64,24 +64,24 @@ def probe_of(
 def wavering(
     world: str,  # a key of `WORLDS`
     seed: int,  # of a record
-) -> float:  # 8 or -8 by seed in the undecided world, else 0
-    "What makes the seeds disagree where a claim is open."
+) -> float:  # 8 or -8 by seed in the world `open`, else 0
+    "An offset that makes the seeds disagree in the world `open`."
     return 8.0 * (-1) ** seed if world == "open" else 0.0
 
 
 @contextmanager
 def made_up() -> Iterator[None]:
-    "An empty home whose scale smoke has so many test images that their noise is negligible."
+    "An empty home, where scale smoke has enough test images to make their noise negligible."
     many = {"smoke": SCALES["smoke"] | dict(test_size=1_000_000_000)}
     with temporary_home(), registered(SCALES, many):
         yield
 
 
 def lines_in(
-    evidence: Any,  # what the claims' statistics read
-    *claims: Claim,  # each is tested at its first eps alone
-) -> pd.DataFrame:  # a row of `answers.summary` each, by id
-    "The answers to some claims in a made-up world."
+    evidence: Any,  # argument of the claims' statistics
+    *claims: Claim,  # each tested only at its first eps
+) -> pd.DataFrame:  # rows of `answers.summary`, by id
+    "Answers to claims in a made-up world."
     alone = [replace(claim, epses=claim.epses[:1], elsewhere=()) for claim in claims]
     rows = [summary(claim, assess(claim, evidence)) for claim in alone]
     return pd.DataFrame(rows).set_index("id")
@@ -90,7 +90,7 @@ def lines_in(
 def _measures_of_a_model(
     g: np.random.Generator, gap: float, sign_of: Callable[[str], float]
 ) -> dict:
-    """Each measure is the gap times its sign, or noise where the sign is 0.
+    """Each measure is the gap times its sign, or noise if the sign is 0.
 
     SRR without its sparsity term has the opposite sign.
     """
@@ -114,11 +114,11 @@ def _measures_of_a_model(
 
 
 def put_study(
-    rest: float,  # the sign of the measures that are not named
-    turning: bool = False,  # whether signs turn from seed to seed
-    **signs: float,  # measure -> 1: it follows the gap, -1: it goes against it, 0: it is noise
+    rest: float,  # sign of all other measures
+    turning: bool = False,  # whether signs alternate from seed to seed
+    **signs: float,  # measure -> 1: follows the gap, -1: opposes it, 0: noise
 ) -> None:
-    "Record four grids of a study whose measures follow the gap or not; an older grid has gaps."
+    "Store four made-up grids of a study; older records lack some values."
     g = np.random.default_rng(0)
     plans = (plan(study, "smoke", seeds=SEEDS) for study in ("tab1", "relatives"))
     for c in {c.id: c for c in itertools.chain.from_iterable(plans)}.values():
@@ -130,6 +130,6 @@ def put_study(
 
         measures = _measures_of_a_model(g, gap, sign_of)
         losses = dict(train_loss=0.0, test_loss=gap, criterion_met=True)
-        if c.seed > 1 or c.seed == 1 and c.variant != "crate-c":  # the others are older records
+        if c.seed > 1 or c.seed == 1 and c.variant != "crate-c":  # the others imitate older records
             measures["beside"] = dict(test_loss_at_temperature=-gap, folded_path_norm=2 * gap)
         put(c, measures=measures, train_accuracy=100.0, test_accuracy=50 + 5 * gap, **losses)
