@@ -17,6 +17,7 @@ from functools import partial
 from numbers import Real
 from typing import Any
 import matplotlib.pyplot as plt, pandas as pd, torch
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 from torch.nn import functional as F
 from ..core import UserError, check_choice
@@ -716,7 +717,7 @@ def draw_layers(
         options: dict[str, Any] = dict(marker="o", ms=3, capsize=2) | told | style
         ax.errorbar(rows.layer, rows[term], rows[f"{term}_std"], **options)
     ax.set(xlabel="layer", ylabel=_UNITS[term])
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return ax
 
 # %% ../../nbs/models/probe.ipynb #9b0a003e

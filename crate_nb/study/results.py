@@ -69,7 +69,7 @@ def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     tree = ast.parse(next((text for text in code if "result.in_short(" in text), ""))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "result.in_short":
-            options = {k.arg: ast.literal_eval(k.value) for k in node.keywords}
+            options = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
             return dict(answer=ast.literal_eval(node.args[0]), **options)
     return {}
 
