@@ -7,9 +7,9 @@ __all__ = ['at_size', 'attention_maps', 'class_maps', 'token_keys', 'threshold_m
            'second_eigenvector', 'mask_cut', 'token_colours', 'draw_heads', 'draw_mask_cut', 'draw_token_colours']
 
 # %% ../../nbs/models/attention.ipynb #a77e0004
-import sys, warnings
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel
-from .probe import evaluating, unwrapped
+from .probe import as_written, evaluating, unwrapped
 from .tost import FourierPositions
 
 from .weights import resize_positions
@@ -306,20 +306,12 @@ _CLASS_TOKENS = {"cls_token", "class_token", "class_embedding", "cls_embedding"}
 @contextmanager
 def _evaluating(model: nn.Module) -> Iterator[None]:
     "Evaluation mode within a `with` block, with compiled modules run eagerly."
-    compiles = "torch._dynamo" in sys.modules  # else nothing is compiled
-    eager = partial(torch.compiler.set_stance, "force_eager") if compiles else nullcontext
-    with evaluating(model), eager():
+    with evaluating(model), as_written():
         yield
 
 
 def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
     "The attention of a layer of any module, recorded in a forward pass."
-    for name, module in model.named_modules():
-        if isinstance(module, LayeredModel):
-            raise UserError(
-                f"a {type(module).__name__} within a {type(model).__name__}; "
-                f"give model.{name} itself, with its own input"
-            )
     names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
     observer = _Observer(layer, bool(names & _CLASS_TOKENS))
     with _evaluating(model), observer:
@@ -341,11 +333,42 @@ def _inner(model: nn.Module) -> nn.Module:
     return unwrapped(model)
 
 
+def _own_model(model: nn.Module) -> LayeredModel | None:
+    "The model of this package that a model is or holds; None without, a `UserError` if several."
+    named = {n: m for n, m in model.named_modules() if isinstance(m, LayeredModel)}
+    outer = [n for n in named if not any(n != o and f"{n}.".startswith(f"{o}.") for o in named)]
+    if len(outer) > 1:
+        raise UserError(
+            f"a {type(model).__name__} holds several models; give one and what it reads: "
+            + " or ".join(f"model.{name}" for name in outer)
+        )
+    return named[outer[0]] if outer else None
+
+
+def _what_reads(own: LayeredModel, model: nn.Module, x: Tensor) -> Tensor:
+    "The images that a model within another one reads."
+    if own is model:
+        return x
+    seen: list[Tensor] = []
+    hook = own.register_forward_pre_hook(lambda _, args: seen.extend(args[:1]))
+    try:
+        with _evaluating(model), suppress(UserError):  # such as of the size, which may differ here
+            model(x)
+    finally:
+        hook.remove()
+    if len(seen) != 1:
+        raise UserError(
+            f"the {type(own).__name__} within a {type(model).__name__} ran {len(seen)} times; "
+            "give it itself, and what it reads"
+        )
+    return seen[0]
+
+
 def _attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
     model = _inner(model)
     check_kind(x, Tensor, "standardise uint8 images first: data.normalise(x)")
-    if isinstance(model, LayeredModel):
-        return _own_attention(model, x, layer)
+    if (own := _own_model(model)) is not None:
+        return _own_attention(own, _what_reads(own, model, x), layer)
     return _observed_attention(model, x, layer)
 
 
@@ -433,8 +456,8 @@ def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
     >>> class_maps(model, torch.zeros(1, 3, 16, 16), layer=1).shape
     torch.Size([1, 3, 4, 4])
     """
-    model = _inner(model)
     seen = _attention(model, x, layer)
+    model = _own_model(model) or _inner(model)
     h, w = seen.patches()
     if not seen.class_token:
         raise UserError(

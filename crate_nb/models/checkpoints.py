@@ -210,7 +210,11 @@ def official_key(
 
 # %% ../../nbs/models/checkpoints.ipynb #65f2dab9
 _WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema", "params")
-_PREFIXES = ("module.", "_orig_mod.", "model.")
+_HELD_AS = {  # parts of names that compile, FSDP and the like add at any depth
+    *("_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_forward_module"),
+    "module",
+}
+_NO_WEIGHTS = {"n_averaged", "total_ops", "total_params"}  # counters of AveragedModel and thop
 
 
 def unwrap(state: Mapping) -> dict[str, Tensor]:
@@ -248,6 +252,7 @@ def unwrap(state: Mapping) -> dict[str, Tensor]:
         )
     if _has_arrays(state):
         state = _of_jax(state)
+    state = {k: v for k, v in state.items() if str(k).rpartition(".")[2] not in _NO_WEIGHTS}
     plain = {_without_prefix(str(k)): v for k, v in state.items()}
     if len(plain) < len(state):
         raise UserError("two tensors of the checkpoint have one name apart from prefixes; give one")
@@ -261,18 +266,37 @@ def _inner(state: Any) -> Any:
     "The content of the first wrapper; warn if there are several."
     if not isinstance(state, Mapping):
         return state
-    held = [name for name in _WRAPPERS if isinstance(state.get(name), Mapping)]
+    known = [name for name in _WRAPPERS if isinstance(state.get(name), Mapping)]
+    held = known + [name for name in state if name not in known and _holds_weights(state[name])]
+    if not known and any(map(_is_weight, state.values())):
+        return state
+    listed = " and in ".join(map(repr, held))
+    if len(held) > 1 and not known:
+        raise UserError(f"the checkpoint holds weights in {listed}; give one of these dicts itself")
     if len(held) > 1:
         warnings.warn(
-            f"the checkpoint holds weights in {' and in '.join(map(repr, held))}; we read those in "
+            f"the checkpoint holds weights in {listed}; we read those in "
             f"{held[0]!r}, give the inner dict itself for the others",
             stacklevel=4,
         )
     return state[held[0]] if held else state
 
 
+def _is_weight(value: object) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and value.ndim > 0
+
+
+def _holds_weights(value: object, depth: int = 1) -> bool:
+    "Whether this is a dict of weights by name, or holds one, as a copy of EMA does."
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        return False
+    inner = value.values()
+    return any(map(_is_weight, inner)) or any(_holds_weights(v, depth - 1) for v in inner if depth)
+
+
 def _without_prefix(key: str) -> str:
-    while key.startswith(_PREFIXES):
+    key = ".".join(part for part in key.split(".") if part not in _HELD_AS)
+    while key.startswith("model."):
         key = key.partition(".")[2]
     return key
 

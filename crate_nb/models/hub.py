@@ -22,8 +22,8 @@ from .checkpoints import load_weights
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, count_parameters
 from .family import make_model
-from .weights import TrainedWeights, pack_weights, read_weights
-from .weights import round_to_half, weights_digest
+from .weights import TrainedWeights, as_float32, built_in_float32, pack_weights
+from .weights import read_weights, round_to_half, weights_digest
 
 # %% ../../nbs/models/hub.ipynb #00eada90
 def classifies(variant: str) -> bool:
@@ -85,7 +85,9 @@ class About:
         check_kind(x, Tensor, "torch.from_numpy makes one of an array")
         if x.dtype != torch.uint8:
             raise UserError(f"pixels of {x.dtype}; give uint8, 0 to 255, as in image files")
-        mean, std = (torch.tensor(t, device=x.device).view(-1, 1, 1) for t in (self.mean, self.std))
+        mean, std = (
+            x.new_tensor(t, dtype=torch.float32).view(-1, 1, 1) for t in (self.mean, self.std)
+        )
         return (x.float() / 255 - mean) / std
 
 # %% ../../nbs/models/hub.ipynb #990a15a4
@@ -268,6 +270,7 @@ def save(
     force: bool = False,  # replace another saved model
 ) -> Path:  # the folder
     "Save a model as a folder; implements `save_pretrained`."
+    model = as_float32(model)
     folder, trained = as_path(folder).resolve(), weights_digest(model.state_dict())
     known: Card | None = getattr(model, "card", None)
     if known is None or known.digest != trained:  # the weights have changed
@@ -343,7 +346,8 @@ def _built(cls: type[_M], architecture: Architecture, file: str) -> _M:
     "Build a model of a class; raise a `UserError` if the architecture belongs to another."
     with torch.device("meta"):
         kind = type(make_model(architecture))
-    with torch.random.fork_rng(devices=[]):  # draws weights that we replace
+    # draws weights that we replace
+    with torch.random.fork_rng(devices=[]), built_in_float32():
         if issubclass(kind, cls):
             return kind(architecture)
         if issubclass(cls, kind):  # such as CRATE

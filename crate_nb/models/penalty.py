@@ -6,7 +6,7 @@
 __all__ = ['srr_penalty']
 
 # %% ../../nbs/models/penalty.ipynb #a02bdfbd
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -16,7 +16,8 @@ from ..core import UserError, check_choice
 from ..objective.rates import check_eps
 from ..objective.srr import SPARSITY, pick_layer, sparse_rate_reduction
 from .layer import Layer
-from .probe import Subspaces, layers_of, subspaces_of, tensor_of
+from .probe import Adapter, Subspaces, is_compiled, layers_of, subspaces_of
+from .probe import tokens_of, unwrapped
 
 # %% ../../nbs/models/penalty.ipynb #47224277
 def _again(value: Any, detach: bool) -> Any:
@@ -33,21 +34,27 @@ class _Penalty:
 
     def __init__(
         self,
-        layers: Sequence[nn.Module],
+        layers: Mapping[str, nn.Module],
         layer: int | str,
         subspaces: Callable[[int], Tensor],
         srr: Callable[[Tensor, Tensor], Tensor],
         detach: bool,
-        sequence_first: Callable[[nn.Module], bool],
+        adapter: Adapter,
     ):
-        self.layers, self.layer, self.detach = layers, layer, detach
-        self.subspaces, self.srr, self.sequence_first = subspaces, srr, sequence_first
-        self.read: dict[int, tuple[tuple, dict]] = {}  # layer -> arguments of its last call
+        self.layers, self.layer, self.detach = list(layers.items()), layer, detach
+        self.subspaces, self.srr, self.adapter = subspaces, srr, adapter
+        self.read: dict[int, tuple[tuple, dict]] = {}  # layer -> what its last call was given
+        self.size: int | None = None  # samples of the last batch
         self.is_running = False  # during the layer's second call
+
+    def begin(self, model: nn.Module, args: tuple, kwargs: dict) -> None:
+        tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor) and x.ndim]
+        self.size = len(tensors[0]) if tensors else None
 
     def note(self, l: int, layer: nn.Module, args: tuple, kwargs: dict) -> None:
         if not self.is_running:
-            self.read[l] = (args[:1] if isinstance(layer, Layer) else args), kwargs
+            is_own = isinstance(unwrapped(layer), Layer)  # which may be asked for its first tokens
+            self.read[l] = (args[:1], {}) if is_own else (args, kwargs)
 
     def tokens(self, l: int) -> Tensor:
         "Output of layer l for its last input, (B, N, d)."
@@ -56,15 +63,15 @@ class _Penalty:
                 "the model did not run since the last penalty; within the block, call the model "
                 "and then penalty(), once for each batch"
             )
-        layer, (args, kwargs) = self.layers[l - 1], self.read.pop(l)
+        (name, layer), (args, kwargs) = self.layers[l - 1], self.read.pop(l)
         self.read.clear()
         self.is_running = True
         try:
             args = [_again(a, self.detach) for a in args]
-            out = tensor_of(layer(*args, **{k: _again(v, self.detach) for k, v in kwargs.items()}))
+            out = layer(*args, **{k: _again(v, self.detach) for k, v in kwargs.items()})
         finally:
             self.is_running = False
-        return out.transpose(0, 1) if self.sequence_first(layer) else out
+        return tokens_of(out, name, layer, self.adapter, self.size)
 
     def __call__(self) -> Tensor:
         l = pick_layer(self.layer, len(self.layers))
@@ -82,6 +89,7 @@ def srr_penalty(
     sparsity: str = "l0",
     detach: bool = True,
     layers: str | nn.Module | Sequence | None = None,
+    adapter: str | Adapter | None = None,
 ) -> Iterator[Callable[[], Tensor]]:
     """
     SRR of one layer as a loss term, for any transformer and any training loop.
@@ -107,7 +115,10 @@ def srr_penalty(
         Whether to stop the gradient at the layer's input, as in the paper. False: earlier layers
         receive it, too.
     layers : str, module or sequence of them, optional
-        Modules that count as layers, such as "blocks.*". By default as in `layerwise_srr`.
+        Modules that count as layers, such as "blocks.*". By default as in
+        `layerwise_srr`.
+    adapter : str or Adapter, optional
+        As for `layerwise_srr`, such as "sequence-first" for layers that give (N, B, d).
 
     Yields
     ------
@@ -146,7 +157,7 @@ def srr_penalty(
             "DataParallel on several devices splits the batch, and the penalty would see one part; "
             "use DistributedDataParallel"
         )
-    named, row = layers_of(model, layers)
+    named, row = layers_of(model, layers, adapter)
     found = list(named.values())
     position = _position(layer, len(found))
     subspaces = partial(_subspaces_now, u, found)
@@ -154,17 +165,26 @@ def srr_penalty(
     for l in wanted:
         subspaces(l)  # fail before any work
     srr = partial(sparse_rate_reduction, eps=eps, lam=lam, sparsity=sparsity)
-    penalty = _Penalty(found, position, subspaces, srr, detach, row.sequence_first)
-    handles = [
-        found[l - 1].register_forward_pre_hook(partial(penalty.note, l), with_kwargs=True)
-        for l in wanted
-    ]
-    try:
+    penalty = _Penalty(named, position, subspaces, srr, detach, row)
+    hooks: list[tuple[nn.Module, Callable]] = [(model, penalty.begin)]
+    hooks += [(found[l - 1], partial(penalty.note, l)) for l in wanted]
+    with _watched(model, hooks):
         yield penalty
+    penalty.read.clear()
+
+
+@contextmanager
+def _watched(model: nn.Module, hooks: Sequence[tuple[nn.Module, Callable]]) -> Iterator[None]:
+    "Hooks before modules of a model; compiled code is made again, which sees them, and without."
+    reset = torch.compiler.reset if is_compiled(model) else lambda: None
+    handles = [m.register_forward_pre_hook(see, with_kwargs=True) for m, see in hooks]
+    reset()
+    try:
+        yield
     finally:
-        penalty.read.clear()
         for handle in handles:
             handle.remove()
+        reset()
 
 
 def _position(layer: int | str, depth: int) -> int | str:

@@ -21,7 +21,7 @@ from ..core import UserError, check_choice, check_kind, generator
 from ..objective.srr import SPARSITY
 from ..models.family import Classifier, LayeredClassifier
 from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
-from ..models.probe import tensor_of
+from ..models.probe import plain_names, tensor_of, unwrapped
 from .measures import AccuracyDrop, MEASURES, Measure, MeasureSettings, Weights
 from crate_nb.study.measures import (
     find_sigma,
@@ -41,6 +41,9 @@ _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 
 
+_POSITION = {"pos", "position", "positions", "positional"}  # words in the name of a parameter
+
+
 def _is_packed(name: str, w: Tensor) -> bool:
     "Whether a matrix consists of three square ones, stacked or side by side."
     owner = name.removesuffix(".weight").removesuffix("_weight").rsplit(".", 1)[-1]
@@ -54,8 +57,9 @@ def _matrices(name: str, w: Tensor, owner: nn.Module) -> list[Tensor]:
         return [w.flatten(1)]
     if w.ndim == 3 and len(w) > 1:  # experts
         return list(w)
-    is_token = len(w) == 1 and not isinstance(owner, nn.Linear)  # such as a mask token (1, d)
-    if w.ndim != 2 or is_token:
+    # A mask token (1, d), or positions (N, d): learned tokens, whatever their shape is.
+    is_token = len(w) == 1 or _POSITION & set(name.rpartition(".")[2].split("_"))
+    if w.ndim != 2 or (is_token and not isinstance(owner, nn.Linear)):
         return []
     return list(w.chunk(3, dim=int(w.shape[0] < w.shape[1]))) if _is_packed(name, w) else [w]
 
@@ -65,10 +69,13 @@ def matrices_of(
 ) -> dict[str, Tensor]:  # detached, in the model's order; parts of a parameter are numbered
     "Trained matrices W_1, ..., W_n of a model."
     found: dict[str, Tensor] = {}
+    plain = plain_names(model)
     for name, p in model.named_parameters():
         if p.requires_grad:
-            owner = model.get_submodule(name.rpartition(".")[0])
+            module, _, last = name.rpartition(".")
+            owner = model.get_submodule(module)
             parts = _matrices(name, p.detach(), owner)
+            name = f"{plain[module]}.{last}".lstrip(".")
             found |= {f"{name}[{i}]" if len(parts) > 1 else name: w for i, w in enumerate(parts)}
     return found
 
@@ -219,12 +226,27 @@ def _tensors(batch: Mapping, left_out: str) -> list[Tensor]:
     return [v for k, v in batch.items() if k != left_out and isinstance(v, Tensor)]
 
 
+def _check_only_one(scores: Any, output: Any) -> None:
+    "A `UserError` if an output holds a further tensor of the shape of scores, such as features."
+    parts = output.values() if isinstance(output, Mapping) else output
+    several = parts if isinstance(output, (Mapping, tuple, list)) else ()
+    alike = [p for p in several if isinstance(p, Tensor) and p.ndim > 1 and p.is_floating_point()]
+    if sum(p.shape[:-1] == scores.shape[:-1] for p in alike) > 1:
+        raise UserError(
+            f"the output is a {type(output).__name__} with several tensors that may be scores; "
+            "choose one with predict=, such as predict=lambda output: output[1]"
+        )
+
+
 def scores_of(
     output: Any,  # output of a model
 ) -> Tensor:  # (B, classes) or (B, N, classes)
     "Logits of an output: its field `logits`, its first element, or the output itself."
-    found = getattr(output, "logits", None)
-    found = tensor_of(output) if found is None else found
+    fields = output if isinstance(output, Mapping) else {}
+    found = getattr(output, "logits", fields.get("logits"))
+    if found is None:
+        found = tensor_of(output)
+        _check_only_one(found, output)
     if not isinstance(found, Tensor):
         raise UserError(
             f"the output is a {type(output).__name__}; give predict=, a function of an output that "
@@ -531,6 +553,7 @@ def measure(
     (67, 'it needs init=, the model before training')
     """
     check_kind(model, nn.Module, "give a torch.nn.Module")
+    model, init = unwrapped(model), None if init is None else unwrapped(init)
     rows = MEASURES | ADDED
     names = [
         check_choice("measure", name, rows) for name in (rows if measures is None else measures)

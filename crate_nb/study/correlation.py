@@ -81,7 +81,7 @@ def kendall(
     if len(measure) < 2:
         raise UserError("Kendall's tau needs at least two models")
     measure, gap = _numbers(measure), _numbers(gap)
-    if np.ptp(measure) == 0 or np.ptp(gap) == 0:
+    if min(len(set(measure)), len(set(gap))) == 1:
         return 0.0
     return float(stats.kendalltau(measure, gap, variant="b").statistic)
 
@@ -266,10 +266,15 @@ def _check_cells(data: pd.DataFrame) -> None:
         )
 
 # %% ../../nbs/study/correlation.ipynb #10b00014
+def _order(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    "The sign of a - b; 0 where both are the same infinity."
+    return np.subtract(a > b, a < b, dtype=float)
+
+
 def _signs(x: Sequence[float]) -> np.ndarray:  # (n, n)
     "Sign of the difference of each pair of models."
     x = _numbers(x)
-    return np.sign(x[:, None] - x[None])
+    return _order(x[:, None], x[None])
 
 
 def bootstrap_tau(
@@ -435,7 +440,7 @@ def weighted_tau(
 def _pair_signs(x: np.ndarray) -> np.ndarray:
     "Sign of the difference of each pair in a group: (groups, models) -> (groups, pairs)."
     first, second = np.triu_indices(x.shape[1], 1)
-    return np.sign(x[:, first] - x[:, second])
+    return _order(x[:, first], x[:, second])
 
 
 def _group_taus(m: np.ndarray, g: np.ndarray, drawn: np.ndarray) -> np.ndarray:

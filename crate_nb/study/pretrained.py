@@ -17,6 +17,7 @@ from ..core import UserError, as_path, shown_commit
 from ..models.layer import VARIANTS
 from ..models.family import LayeredModel
 from ..models.hub import About, classifies
+from ..models.probe import unwrapped
 from ..training.data import CLASSES, STATISTICS
 from ..training.pictures import ENDINGS, read_image, visible_files
 from ..training.runs import unused_options
@@ -389,7 +390,7 @@ def read_pictures(
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00027
 def _about_model(model: nn.Module) -> About:
-    about = getattr(model, "about", None)
+    about = getattr(unwrapped(model), "about", None)
     if not isinstance(about, About):
         raise UserError(
             "this model has no description of its input (`about`); "

@@ -11,7 +11,7 @@ __all__ = ['logger', 'MODEL_FIELDS', 'TASKS', 'PROBED', 'data_for', 'architectur
 # %% ../../nbs/training/step.ipynb #32cd1f02
 import logging, math, warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -109,12 +109,39 @@ def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
     widths. We try the run's heads, and grey images if three channels do not fit. How often a ViT
     applies its last norm does not matter, since the run has a new head.
     """
-    for heads, channels in ((None, 3), (None, 1), (config.heads, 1)):
+    for heads, channels in ((None, 3), (None, 1), (config.heads, 1), (config.heads, 3)):
         try:
-            return read_weights(path, heads, channels, norm_twice=False)
+            with warnings.catch_warnings(action="ignore"):  # what is assumed is said below
+                guess = read_weights(path, heads, channels, norm_twice=False)
         except UserError:
-            pass
+            continue
+        if guess.format == "crate_nb":
+            return guess
+        return _as_run(config, path, guess) or read_weights(path, heads, channels, norm_twice=False)
     return read_weights(path, config.heads, norm_twice=False)
+
+
+_UNTOLD = ("heads", "eta", "lam")  # fields of a run that no tensor of an official file may tell
+
+
+def _as_run(config: RunConfig, path: str | Path, guess: TrainedWeights) -> TrainedWeights | None:
+    "An official file with what the run says, where the guess is other; None if the file tells it."
+    a = guess.architecture
+    said = {k: v for k in _UNTOLD if (v := getattr(config, k)) not in (None, getattr(a, k))}
+    if not said or a.variant == "crate-identity":  # which has one head
+        return None
+    try:
+        options: dict[str, Any] = dict(heads=a.heads, channels=a.channels, norm_twice=False) | said
+        weights = read_weights(path, **options)
+    except UserError:
+        return None
+    taken, usual = (", ".join(f"{k}={of[k]}" for k in said) for of in (said, asdict(a)))
+    warnings.warn(
+        f"{guess.file} does not tell {' and '.join(said)}: the run's {taken} are taken, where "
+        f"{usual} is usual",
+        stacklevel=4,
+    )
+    return weights
 
 
 def start_from(
