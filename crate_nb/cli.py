@@ -4,7 +4,7 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import ast, difflib, json, os, shlex, shutil, sys, tempfile, time
+import ast, difflib, io, json, os, shlex, shutil, sys, tempfile, time, warnings
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
 from .core import UserError, as_path, check_choice, core_count, home, pick_device
-from .core import progress_bar, project_root, shown_commit, write_atomic
+from .core import progress_bar, project_root, show_warning, shown_commit, write_atomic
 
 if TYPE_CHECKING:  # for annotations alone
     import pandas as pd
@@ -34,8 +34,8 @@ class _Group(click.Group):
     it is the id.
     """
 
-    several = ("--only", "--seeds", "--set", "--where", "--classes")
-    pairs = ("--set", "--where")
+    several = ("--only", "--seeds", "--set", "--where", "--classes", "--sbatch")
+    pairs = ("--set", "--where", "--sbatch")
 
     def resolve_command(self, ctx, args):
         out, option = [], None
@@ -85,7 +85,7 @@ def _wrong_usage(wrong: click.ClickException) -> str:
 
 def _run_fields() -> dict[str, str]:
     "Each field of a run and its description, from the source: pydantic and torch take seconds."
-    tree = ast.parse((files("crate_nb.training") / "runs.py").read_text())
+    tree = ast.parse((files("crate_nb.training") / "runs.py").read_text("utf-8"))
     (run,) = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "RunConfig"]
     fields = ((n.target, n.value) for n in run.body if isinstance(n, ast.AnnAssign))
     return {
@@ -95,6 +95,16 @@ def _run_fields() -> dict[str, str]:
     }
 
 
+def _mend_streams():
+    "Closed streams become the null device; letters that an encoding lacks are printed as escapes."
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # `open` takes its number, or another file would
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main(
     args: Sequence[str] | None = None,  # the words after `crate-nb`; None: those of this process
 ):
@@ -102,8 +112,11 @@ def main(
 
     Exits with 2 after a `UserError` or a mistake in the arguments, with 130 after Ctrl-C.
     """
+    _mend_streams()
     try:
-        code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0
+        with warnings.catch_warnings():
+            warnings.showwarning = show_warning
+            code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0
     except click.exceptions.NoArgsIsHelpError as e:
         click.echo(e.ctx.get_help())
         code = 2
@@ -755,21 +768,22 @@ def data_command(name, folder, size):
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
 # %% ../nbs/cli.ipynb #3d5f13f7
-_ENGINES = {  # engine -> the options that it alone has
+_ACCOUNTING = {"account", "qos", "constraint", "sbatch"}
+_LAUNCHERS = {  # launcher -> the options that no other has
     "local": {"workers"},
-    "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "detach"},
+    "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "detach"} | _ACCOUNTING,
 }
 
 
-def _check_engine(engine: str):
-    "Refuse options that belong to another engine."
-    check_choice("engine", engine, _ENGINES)
+def _check_launcher(launcher: str):
+    "Refuse options that belong to another launcher."
+    check_choice("launcher", launcher, _LAUNCHERS)
     source_of = click.get_current_context().get_parameter_source
     typed = click.core.ParameterSource.COMMANDLINE
-    for other, names in _ENGINES.items():
+    for other, names in _LAUNCHERS.items():
         given = [n for n in names if source_of(n) == typed]
-        if other != engine and given:
-            raise UserError(f"--{min(given)} is an option of --engine {other}")
+        if other != launcher and given:
+            raise UserError(f"--{min(given)} is an option of --launcher {other}")
 
 
 def _submitted(jobs: Sequence) -> str:
@@ -832,7 +846,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 @click.argument("grid")
 @_scale
 @_dataset
-@click.option("--engine", default="local", help="local (worker processes here) or slurm.")
+@click.option("--launcher", default="local", help="local (worker processes here) or slurm.")
 @click.option(
     "--measures/--no-measures",
     "measured",
@@ -841,7 +855,16 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 )
 @_device
 @click.option("--workers", type=int, help="local: processes.  [default: one per core, or per GPU]")
-@click.option("--partition", help="slurm: where to submit.  [default: the cluster's]")
+@click.option("--partition", help="slurm: where to submit, as in a,b.  [default: the cluster's]")
+@click.option("--account", help="slurm: who is charged.  [default: the cluster's]")
+@click.option("--qos", help="slurm: the quality of service.  [default: the cluster's]")
+@click.option("--constraint", help="slurm: features that a node must have.")
+@click.option(
+    "--sbatch",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="slurm: any other option of sbatch, such as gres=gpu:a100:1.",
+)
 @click.option(
     "--time",
     type=int,
@@ -864,7 +887,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     help="Only say which runs are done, running, queued, failed and missing.",
 )
 def sweep_command(
-    grid, scale, dataset, engine, measured, device, workers, detach, init, status, **asked
+    grid, scale, dataset, launcher, measured, device, workers, detach, init, status, **asked
 ):
     """All runs of a grid.
 
@@ -878,8 +901,8 @@ def sweep_command(
     from crate_nb.training.sweeps import sweep_configs, sweep_local, sweep_status, wait_for
     from crate_nb.study.measures import MEASURE
 
-    _check_engine(engine)
-    here = device if engine == "local" else "auto"  # a cluster's front end may have no GPU
+    _check_launcher(launcher)
+    here = device if launcher == "local" else "auto"  # a cluster's front end may have no GPU
     _, place = place_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
     if measured is None:
@@ -890,7 +913,7 @@ def sweep_command(
         configs = [start_from(config, init) for config in configs]
     if status:
         return click.echo(describe(sweep_status(configs, scale, work)))
-    if engine == "local":
+    if launcher == "local":
         sweep_local(configs, place, work)
     else:
         options = SlurmOptions(**asked)

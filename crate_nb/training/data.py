@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 import numpy as np, torch
 from torch import Tensor
-from ..core import UserError, as_path, generator, home, progress_bar, reading
+from ..core import UserError, as_path, generator, home, plain_torch, progress_bar, reading
 from ..core import tensor_digest, write_atomic
 from ..models.checkpoints import read_safetensors
 from .pictures import Layout, decode, find_layout, read_folder, row_counts
@@ -634,6 +634,7 @@ def _load_tree(name: str, folder: Path | None) -> ImageData:
     return replace(data, names=())  # known by the name of the set
 
 # %% ../../nbs/training/data.ipynb #da7a5051
+@plain_torch()
 def load_data(spec: str, folder: str | Path | None = None, size: int | None = None) -> ImageData:
     """A data set, decoded and verified; a known one is downloaded the first time.
 
