@@ -4,7 +4,7 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import ast, difflib, json, os, shlex, shutil, sys, tempfile, time
+import ast, difflib, io, json, os, shlex, shutil, sys, tempfile, time, warnings
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
 from .core import UserError, as_path, check_choice, core_count, home, pick_device
-from .core import progress_bar, project_root, shown_commit, write_atomic
+from .core import progress_bar, project_root, show_warning, shown_commit, write_atomic
 
 if TYPE_CHECKING:  # for annotations only
     import pandas as pd
@@ -34,8 +34,8 @@ class _Group(click.Group):
     `measure --set layernorm=removed ID`, ID is the id.
     """
 
-    several = ("--only", "--seeds", "--set", "--where", "--classes")
-    pairs = ("--set", "--where")
+    several = ("--only", "--seeds", "--set", "--where", "--classes", "--sbatch")
+    pairs = ("--set", "--where", "--sbatch")
 
     def resolve_command(self, ctx, args):
         out, option = [], None
@@ -84,7 +84,7 @@ def _wrong_usage(wrong: click.ClickException) -> str:
 
 def _run_fields() -> dict[str, str]:
     "Field of a run -> description, parsed from the source because importing torch takes seconds."
-    tree = ast.parse((files("crate_nb.training") / "runs.py").read_text())
+    tree = ast.parse((files("crate_nb.training") / "runs.py").read_text("utf-8"))
     (run,) = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "RunConfig"]
     fields = ((n.target, n.value) for n in run.body if isinstance(n, ast.AnnAssign))
     return {
@@ -94,6 +94,16 @@ def _run_fields() -> dict[str, str]:
     }
 
 
+def _mend_streams():
+    "Closed streams become the null device; letters that an encoding lacks are printed as escapes."
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # `open` takes its number, or another file would
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main(
     args: Sequence[str] | None = None,  # words after `crate-nb`; None: `sys.argv`
 ):
@@ -101,8 +111,11 @@ def main(
 
     Exits with 2 after a `UserError` or a usage error, and with 130 after Ctrl-C.
     """
+    _mend_streams()
     try:
-        code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0
+        with warnings.catch_warnings():
+            warnings.showwarning = show_warning
+            code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0
     except click.exceptions.NoArgsIsHelpError as e:
         click.echo(e.ctx.get_help())
         code = 2
@@ -744,20 +757,22 @@ def data_command(name, folder, size):
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
 # %% ../nbs/cli.ipynb #3d5f13f7
-_ENGINES = {  # engine -> options that only it has
+_ACCOUNTING = {"account", "qos", "constraint", "sbatch"}
+_LAUNCHERS = {  # launcher -> the options that only it has
     "local": {"workers"},
-    "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "detach"},
+    "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "detach"} | _ACCOUNTING,
 }
 
 
-def _check_engine(engine: str):
-    check_choice("engine", engine, _ENGINES)
+def _check_launcher(launcher: str):
+    "Refuse options that belong to another launcher."
+    check_choice("launcher", launcher, _LAUNCHERS)
     source_of = click.get_current_context().get_parameter_source
     typed = click.core.ParameterSource.COMMANDLINE
-    for other, names in _ENGINES.items():
+    for other, names in _LAUNCHERS.items():
         given = [n for n in names if source_of(n) == typed]
-        if other != engine and given:
-            raise UserError(f"--{min(given)} is an option of --engine {other}")
+        if other != launcher and given:
+            raise UserError(f"--{min(given)} is an option of --launcher {other}")
 
 
 def _submitted(jobs: Sequence) -> str:
@@ -820,7 +835,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 @_scale
 @_dataset
 @click.option(
-    "--engine", default="local", help="local (worker processes on this machine) or slurm."
+    "--launcher", default="local", help="local (worker processes on this machine) or slurm."
 )
 @click.option(
     "--measures/--no-measures",
@@ -830,7 +845,18 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 )
 @_device
 @click.option("--workers", type=int, help="local: processes.  [default: one per core or GPU]")
-@click.option("--partition", help="slurm: partition to submit to.  [default: the cluster's]")
+@click.option(
+    "--partition", help="slurm: partitions to submit to, such as a,b.  [default: the cluster's]"
+)
+@click.option("--account", help="slurm: account to charge.  [default: the cluster's]")
+@click.option("--qos", help="slurm: quality of service.  [default: the cluster's]")
+@click.option("--constraint", help="slurm: features that the nodes need.")
+@click.option(
+    "--sbatch",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="slurm: any other option of sbatch, such as gres=gpu:a100:1.",
+)
 @click.option(
     "--time",
     type=int,
@@ -849,7 +875,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     help="Only count runs that are done, running, queued, failed or missing.",
 )
 def sweep_command(
-    grid, scale, dataset, engine, measured, device, workers, detach, init, status, **asked
+    grid, scale, dataset, launcher, measured, device, workers, detach, init, status, **asked
 ):
     """Train all runs of a grid.
 
@@ -863,8 +889,8 @@ def sweep_command(
     from crate_nb.training.sweeps import sweep_configs, sweep_local, sweep_status, wait_for
     from crate_nb.study.measures import MEASURE
 
-    _check_engine(engine)
-    here = device if engine == "local" else "auto"  # a login node may have no GPU
+    _check_launcher(launcher)
+    here = device if launcher == "local" else "auto"  # a login node may have no GPU
     _, place = place_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
     if measured is None:
@@ -875,7 +901,7 @@ def sweep_command(
         configs = [start_from(config, init) for config in configs]
     if status:
         return click.echo(describe(sweep_status(configs, scale, work)))
-    if engine == "local":
+    if launcher == "local":
         sweep_local(configs, place, work)
     else:
         options = SlurmOptions(**asked)

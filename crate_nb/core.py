@@ -5,9 +5,9 @@
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
 import difflib, fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib
-import statistics, subprocess, sys, tempfile, threading, time
+import statistics, subprocess, sys, tempfile, threading, time, warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # for annotations only
 __all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'visible', 'parse_json', 'told_digest',
            'with_digest', 'without_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send',
-           'full_precision', 'device_name', 'core_count', 'git_commit', 'shown_commit', 'end_with_parent',
-           'progress_bar', 'say_skipped', 'side_by_side', 'product_rate']
+           'full_precision', 'plain_torch', 'device_name', 'core_count', 'git_commit', 'shown_commit',
+           'end_with_parent', 'progress_bar', 'show_warning', 'say_skipped', 'side_by_side', 'product_rate']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -199,7 +199,11 @@ def home() -> Path:
     This is `$CRATE_NB_HOME`, or the clone, or the user's data folder.
     """
     named = os.environ.get("CRATE_NB_HOME")
-    return Path(named).resolve() if named else _clone() or _user_home()
+    if not named:
+        return _clone() or _user_home()
+    # The variable becomes absolute, so that chdir moves neither this home nor that of a worker.
+    os.environ["CRATE_NB_HOME"] = str(Path(os.path.expanduser(named)).resolve())
+    return Path(os.environ["CRATE_NB_HOME"])
 
 # %% ../nbs/core.ipynb #5ca1ab02
 @contextmanager
@@ -478,15 +482,89 @@ def send(
     return t.to(device)
 
 # %% ../nbs/core.ipynb #da7a0015
-def full_precision(
-    device: torch.device,  # device whose autocast is turned off
-) -> AbstractContextManager:  # without effect if the device has no autocast
-    "Turn autocast off on `device` within a `with` block."
+def _matmul() -> str | None:
+    "What torch says of float32 products; None where the switches of its backends differ."
     import torch
 
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
+
+
+@contextmanager
+def _unrounded(off: AbstractContextManager) -> Iterator[None]:
+    "Within a `with` block, float32 products have all digits, and `off` holds."
+    import torch
+
+    before, places = _matmul(), list[Any]([torch.backends.cuda, torch.backends.mkldnn])
+    newer = [(p.matmul, p.matmul.fp32_precision) for p in places] if before is None else []
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with off:
+            yield
+    finally:
+        if before is not None:
+            torch.set_float32_matmul_precision(before)
+        for switch, precision in newer:
+            switch.fp32_precision = precision
+
+
+def full_precision(
+    device: torch.device,  # whose autocast is turned off
+) -> AbstractContextManager:  # changes nothing but that
+    "Within a `with` block, products on `device` have all digits: no autocast, no TF32, no BF16."
+    import torch
+
+    off: AbstractContextManager = nullcontext()
     if torch.amp.is_autocast_available(device.type):
-        return torch.autocast(device.type, enabled=False)
-    return nullcontext()
+        off = torch.autocast(device.type, enabled=False)
+    return off if torch.compiler.is_compiling() or _matmul() == "highest" else _unrounded(off)
+
+# %% ../nbs/core.ipynb #da7a0117
+_ROUNDING = {  # variables by which a library rounds, whatever torch asks of it -> harmless values
+    "ONEDNN_DEFAULT_FPMATH_MODE": ("STRICT", ""),
+    "DNNL_DEFAULT_FPMATH_MODE": ("STRICT", ""),
+    "NVIDIA_TF32_OVERRIDE": ("0", ""),
+}
+
+
+@contextmanager
+def plain_torch() -> Iterator[None]:
+    """Compute as in a fresh session of torch; also a decorator.
+
+    Within the block, tensors are float32 on the CPU by default, products have all digits, and
+    gradients can be taken. What was set before holds again afterwards.
+
+    Warns
+    -----
+    UserWarning
+        If a variable of the environment makes a library round float32 products.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from crate_nb.core import plain_torch
+    >>> with torch.autocast("cpu"), plain_torch():
+    ...     print((torch.ones(2, 2) @ torch.ones(2, 2)).dtype)
+    torch.float32
+    """
+    import torch
+
+    for name, harmless in _ROUNDING.items():
+        if os.environ.get(name, "").upper() not in harmless:
+            warnings.warn(f"{name} rounds float32 products; unset it and start again", stacklevel=3)
+    before, kinds = torch.get_default_dtype(), ["cpu", *["cuda"] * torch.cuda.is_available()]
+    with ExitStack() as block:
+        block.callback(torch.set_default_dtype, before)
+        torch.set_default_dtype(torch.float32)
+        if torch.get_default_device().type != "cpu":
+            block.enter_context(torch.device("cpu"))
+        for part in (torch.inference_mode(False), torch.enable_grad()):
+            block.enter_context(part)
+        for kind in kinds:
+            block.enter_context(full_precision(torch.device(kind)))
+        yield
 
 # %% ../nbs/core.ipynb #da7a0018
 def device_name(
@@ -498,7 +576,7 @@ def device_name(
 
         return torch.cuda.get_device_name(device)
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -507,19 +585,33 @@ def device_name(
 # %% ../nbs/core.ipynb #c07ec001
 def core_count() -> int:  # at least 1
     "The number of CPU cores available to this process, or else of the machine."
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    import joblib
+
+    given = os.environ.get("SLURM_CPUS_PER_TASK", "")  # not every site binds a task to its cores
+    return min(joblib.cpu_count(), max(1, int(given)) if given.isdecimal() else math.inf)
 
 # %% ../nbs/core.ipynb #86e5bc90
 def _git(*args: str) -> subprocess.CompletedProcess:
-    return subprocess.run(["git", *args], cwd=_package, capture_output=True, text=True, timeout=10)
+    "Run git in the folder of the package, whatever repository the environment names."
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    how: dict[str, Any] = dict(capture_output=True, encoding="utf-8", errors="replace", timeout=10)
+    return subprocess.run(["git", *args], cwd=_package, env=env, **how)
+
+
+def _is_cloned() -> bool:
+    "Whether the package lies in its own clone, not in a repository that it was copied into."
+    if _git("rev-parse", "--show-prefix").stdout.strip() != f"{_package.name}/":
+        return False
+    tracked = _git("ls-files", "--error-unmatch", "core.py", "../nbs/core.ipynb")
+    return not tracked.returncode
 
 
 @lru_cache  # cached, since a process keeps the code that it started with
 def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
     "The commit of the running code, as of the first call."
     try:
+        if not _is_cloned():
+            return None
         head = _git("rev-parse", "--short=12", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
     except (OSError, subprocess.TimeoutExpired):
@@ -537,6 +629,7 @@ def shown_commit(
     said = str(commit)
     try:
         is_whole = _git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+        is_whole = is_whole and _is_cloned()
         name = f"{said.partition('+')[0]}^{{commit}}"
         is_unknown = is_whole and commit and _git("cat-file", "-e", name).returncode
     except (OSError, subprocess.TimeoutExpired):
@@ -586,8 +679,23 @@ def progress_bar(
 ) -> tqdm:
     "A progress bar on stderr; in a file, one line per minute and a last line."
     is_jupyter = type(sys.stderr).__module__.startswith("ipykernel")
-    redraws = is_jupyter or sys.stderr.isatty()
+    redraws = is_jupyter or getattr(sys.stderr, "isatty", bool)()  # a logger's stream has none
+    if sys.stderr is None:  # it is closed
+        options["disable"] = True
     return (tqdm if redraws else _Log)(items, **options)
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+):
+    "A warning as one line on stderr, without the place in the code; as `warnings.showwarning`."
+    if (stream := file or sys.stderr) is not None:
+        print(f"warning: {_on_one_line(str(message))}", file=stream)
 
 # %% ../nbs/core.ipynb #5c1b0002
 def say_skipped(
@@ -598,7 +706,7 @@ def say_skipped(
     line = f"skipped: {what} ({why})"
     print(line)
     if listed := os.environ.get("CRATE_NB_SKIPPED"):
-        with open(listed, "a") as f:
+        with open(listed, "a", encoding="utf-8") as f:
             f.write(f"{line}\n")
 
 # %% ../nbs/core.ipynb #01c62dec

@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt, pandas as pd, torch
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 from torch.nn import functional as F
-from ..core import UserError, check_choice
+from ..core import UserError, check_choice, full_precision
 from ..objective.rates import RateUndefined, check_eps, project, projected_coding_rate
 from ..objective.srr import SPARSITY, srr_terms
 from .layer import Layer
@@ -617,6 +617,14 @@ def _size_of(batch: object) -> int | None:
     return len(tensors[0]) if tensors else None
 
 
+def _in_full(model: nn.Module) -> AbstractContextManager:
+    "Full precision, unless a weight has less: such a model may need an outer autocast to run."
+    weights = [p for p in model.parameters() if p.is_floating_point()]
+    if any(p.dtype.itemsize < 4 for p in weights):
+        return nullcontext()
+    return full_precision(weights[0].device if weights else torch.device("cpu"))
+
+
 @contextmanager
 def evaluating(
     model: nn.Module,  # any
@@ -784,7 +792,7 @@ def layerwise_srr(
     is_sharded = hasattr(model, "_fsdp_wrapped_module")
     model, chosen = model if is_sharded else unwrapped(model), _with_subspaces(found, u)
     watcher = _Watcher(chosen, row, settings)
-    with evaluating(model), hooked(chosen, watcher):
+    with evaluating(model), hooked(chosen, watcher), _in_full(model):
         results = [_terms_of_batch(model, batch, watcher) for batch in loader]
     frame = _frame(*_joined(results), settings)
     _warn_of_srr(frame, sparsity)

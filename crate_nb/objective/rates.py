@@ -470,9 +470,10 @@ def taylor_terms(
     Errors as in `project` and `check_eps`.
     """
     _check_both(z, u)
-    v = _project_wide(z, u)
-    n, p = v.shape[-2:]
-    gram = v.mT @ v * (p / (n * check_eps(eps) ** 2))  # (..., K, p, p), eigenvalues x
+    with full_precision(z.device):
+        v = _project_wide(z, u)
+        n, p = v.shape[-2:]
+        gram = v.mT @ v * (p / (n * check_eps(eps) ** 2))  # (..., K, p, p), eigenvalues x
     first = 0.5 * gram.diagonal(dim1=-2, dim2=-1).sum((-2, -1))
     second = -0.25 * gram.square().sum((-3, -2, -1))
     return first, second

@@ -45,6 +45,7 @@ def use_style():
     >>> from crate_nb.study.figures import use_style
     >>> use_style()
     """
+    mpl.rcdefaults()  # whatever a matplotlibrc says
     sns.set_theme(context="paper", style="ticks", palette="colorblind", font_scale=1.0)
     mpl.rcParams.update(_STYLE)
 

@@ -22,6 +22,7 @@ import pandas as pd, pydantic, torch, torch.nn.functional as F
 from scipy import optimize
 from torch import Tensor, nn
 from ..core import UserError, check_choice, check_kind, generator, git_commit, pick_device
+from ..core import plain_torch
 from ..objective.rates import RateUndefined
 from ..models.layer import VARIANTS
 from ..models.family import Classifier, model_paths
@@ -779,6 +780,7 @@ def _measured(record: Record, found: dict[float | None, dict], seconds: float) -
     return record.model_copy(update=changed)
 
 
+@plain_torch()
 def measure_record(
     record: Record,  # of a run trained on this machine
     place: Place | str | None = None,  # where it was trained, or its scale

@@ -6,7 +6,7 @@
 __all__ = ['Order', 'Part', 'plan_runs', 'train_missing', 'run_notebook', 'draw', 'Reproduced', 'reproduce']
 
 # %% ../../nbs/study/reproduce.ipynb #103cee20
-import json, os, tempfile
+import json, os, sys, tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -75,18 +75,31 @@ def train_missing(
 # %% ../../nbs/study/reproduce.ipynb #4b655513
 def _strip_paths(notebook: Path):
     "Remove local paths: papermill's input and output paths, and stderr, where warnings name files."
-    nb = json.loads(notebook.read_text())
+    nb = json.loads(notebook.read_text(encoding="utf-8"))
     for key in ("input_path", "output_path", "environment_variables"):
         nb["metadata"].get("papermill", {}).pop(key, None)
     for cell in nb["cells"]:
         if "outputs" in cell:
             cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
-    notebook.write_text(json.dumps(nb, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(nb, indent=1, ensure_ascii=False) + "\n"
+    notebook.write_text(text, encoding="utf-8")
 
 # %% ../../nbs/study/reproduce.ipynb #c42eb0ac
 def _plain(value):
     "A parameter as papermill accepts it: tuples become lists."
     return list(value) if isinstance(value, tuple) else value
+
+
+def _kernels(folder: Path) -> type:
+    "Kernels of this Python; a user's kernels, start-up files and back end don't count."
+    from jupyter_client.kernelspec import KernelSpec
+    from jupyter_client.manager import AsyncKernelManager
+
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    inline = "module://matplotlib_inline.backend_inline"
+    env = dict(IPYTHONDIR=str(folder), PYTHONSTARTUP="", MPLBACKEND=inline)
+    spec = KernelSpec(argv=argv, env=env, display_name="crate_nb", language="python")
+    return type("Kernels", (AsyncKernelManager,), dict(kernel_spec=spec))
 
 
 def _execute(source: Path, out: Path, parameters: Mapping[str, object]):
@@ -99,6 +112,7 @@ def _execute(source: Path, out: Path, parameters: Mapping[str, object]):
             out,
             parameters,
             kernel_name="python3",
+            kernel_manager_class=_kernels(out.parent / "ipython"),
             progress_bar=False,
             cwd=os.getcwd(),
             extra_arguments=["--log-level=CRITICAL"],

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 import torch, torch.nn.functional as F
 from torch import Tensor
-from ..core import UserError, send
+from ..core import UserError, full_precision, send
 
 # %% ../../nbs/training/augment.ipynb #06a00002
 def _uniform(g: torch.Generator, shape: tuple, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -80,7 +80,8 @@ def crop_resize(
     "Cut a box out of each image and resize it, bilinear with antialiasing."
     top, left, height, width = send(box.float(), x.device).T
     wy, wx = _weights(top, height, x.shape[2], size), _weights(left, width, x.shape[3], size)
-    y = wy[:, None] @ x.float() @ wx[:, None].mT
+    with full_precision(x.device):
+        y = wy[:, None] @ x.float() @ wx[:, None].mT
     return y.add_(0.5).clamp_(0, 255).to(torch.uint8)
 
 # %% ../../nbs/training/augment.ipynb #06a00008
@@ -97,7 +98,7 @@ def resize(
     h, w = x.shape[2:]
     if h == w == size:
         return x
-    whole = torch.tensor([[0, 0, h, w]]).expand(len(x), 4)
+    whole = torch.tensor([[0, 0, h, w]], device="cpu").expand(len(x), 4)
     return crop_resize(x, whole, size)
 
 # %% ../../nbs/training/augment.ipynb #279a5787

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 import numpy as np, torch
 from torch import Tensor
-from ..core import UserError, as_path, generator, home, progress_bar, reading
+from ..core import UserError, as_path, generator, home, plain_torch, progress_bar, reading
 from ..core import tensor_digest, visible, write_atomic
 from ..models.checkpoints import read_safetensors
 from crate_nb.training.pictures import (
@@ -636,6 +636,7 @@ def _load_tree(name: str, folder: Path | None) -> ImageData:
     return replace(data, names=())  # the set's name determines the classes
 
 # %% ../../nbs/training/data.ipynb #da7a5051
+@plain_torch()
 def load_data(spec: str, folder: str | Path | None = None, size: int | None = None) -> ImageData:
     """Load a data set, decoded and verified; known sets are downloaded at first use.
 

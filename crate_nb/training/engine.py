@@ -7,7 +7,7 @@ __all__ = ['PRECISIONS', 'LONG_RUN', 'Place', 'as_place', 'Engine', 'pick_engine
            'compile_for', 'NotCaptured', 'cuda_graphs', 'Replayed', 'own_stream', 'NotLoaded', 'loading_compiled']
 
 # %% ../../nbs/training/engine.ipynb #2f959411
-import gc, time, warnings
+import gc, os, time, warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -38,6 +38,11 @@ class Place:
     progress: bool = True  # show progress bars
     root: Path | None = None  # folder of records, instead of `data/runs`
     init: str | Path | None = None  # file of initial weights, if the configuration has `init`
+
+    def __post_init__(self):
+        for name in ("data", "root", "init"):  # a leading ~ is the user's home
+            if (path := getattr(self, name)) is not None:
+                object.__setattr__(self, name, type(path)(os.path.expanduser(path)))
 
     def but(
         self,

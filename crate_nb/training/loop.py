@@ -21,7 +21,8 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from .. import __version__
 from ..core import UserError, check_kind, device_name, generator, git_commit
-from ..core import home, mix, pick_device, progress_bar, reading, tensor_digest
+from ..core import home, mix, pick_device, plain_torch, progress_bar, reading
+from ..core import tensor_digest
 from ..core import write_atomic
 from ..objective.rates import pack
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
@@ -795,6 +796,7 @@ def _check_start(config: RunConfig, images: ImageData, place: Place):
         check_start(start, architecture_of(config, images.channels, images.classes))
 
 
+@plain_torch()
 def train(
     config: RunConfig,
     place: Place | str | None = None,

@@ -635,7 +635,7 @@ def _with_none(fields: Any) -> Any:
 def _read_toml(path: Path, what: str, do: str) -> dict[str, Any]:
     content = read_file(path, what, limit=2**20)
     with reading(f"{what} {path} is not TOML", do):
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))  # Notepad writes a mark
 
 
 def _grid_of(tables: dict[str, Any]) -> Grid:

@@ -9,8 +9,8 @@ __all__ = ['TRAIN', 'STATES', 'find_grid', 'dataset_label', 'fit_sizes', 'place_
            'sizes_of', 'estimate_seconds', 'duration']
 
 # %% ../../nbs/training/sweeps.ipynb #6682ac9e
-import json, logging, math, multiprocessing, os, runpy, shutil, signal, subprocess, sys, threading
-import time, traceback, warnings
+import json, logging, math, multiprocessing, os, re, runpy, shutil, signal, subprocess, sys
+import threading, time, traceback, warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -20,9 +20,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
-from ..core import UserError, check_choice, core_count, end_with_parent
+from ..core import UserError, as_path, check_choice, core_count, end_with_parent
 from ..core import generator, home, parse_json, pick_device, progress_bar
-from ..core import read_file, reading, write_atomic
+from ..core import read_file, reading, show_warning, write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from crate_nb.training.runs import (
@@ -51,7 +51,7 @@ def find_grid(
 ) -> Grid:
     "Find a grid by name; a `UserError` if it is unknown or invalid."
     if Path(name).suffix == ".toml":
-        return read_grid(Path(name))
+        return read_grid(as_path(name))
     check_choice("grid", name, [*GRIDS, "or the path of a .toml file"])
     check_choice("scale", scale, SCALES)
     if scale not in GRIDS[name]:
@@ -358,6 +358,7 @@ def _start_worker(reports: Connection, devices: Connection, names: Sequence[str]
     "Initialise a worker process: ignore Ctrl-C, and end with the parent."
     global _reports, _device
     TOLD.update(told)  # messages already logged by the parent
+    warnings.showwarning = show_warning
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reports, _device = reports, names[os.read(devices.fileno(), 1)[0]]
@@ -644,14 +645,31 @@ def best_runs(
 # %% ../../nbs/training/sweeps.ipynb #5d0a11ca
 def _require(command: str):
     if not shutil.which(command):
-        raise UserError(f"no SLURM on this machine ({command} not found); use --engine local")
+        raise UserError(f"no SLURM on this machine ({command} not found); use --launcher local")
+
+
+_OF_SLURM = ("SLURM_", "SLURMD_", "SRUN_", "SBATCH_", "SQUEUE_", "SINFO_", "SCONTROL_", "SUBMITIT_")
+_WHERE = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT")  # whom to ask, and the right to ask
+
+
+@contextmanager
+def _apart(*kept: str) -> Iterator[None]:
+    "Within a `with` block, neither an outer job nor a user's defaults change SLURM's commands."
+    names = [name for name in os.environ if name.startswith(_OF_SLURM)]
+    hidden = {name: os.environ.pop(name) for name in names if name not in (*_WHERE, *kept)}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
 
 
 def _slurm(*command: str) -> str:
     _require(command[0])
     silent = "SLURM does not respond ({}); check that its controller is running"
     try:
-        out = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        with _apart():
+            how: dict[str, Any] = dict(encoding="utf-8", errors="replace", timeout=60)
+            out = subprocess.run(command, capture_output=True, **how)
     except subprocess.TimeoutExpired:
         raise UserError(silent.format(f"{command[0]} took more than 60 s")) from None
     if out.returncode:
@@ -661,7 +679,9 @@ def _slurm(*command: str) -> str:
 
 
 def _queue() -> dict[str, str]:
-    return dict(line.split() for line in _slurm("squeue", "-h", "-r", "-o", "%i %T").splitlines())
+    "The user's jobs in SLURM's queue: id -> state; other lines are a site's announcements."
+    said = _slurm("squeue", "--me", "-h", "-r", "-o", "%i %T")
+    return dict(re.findall(r"^(\d+(?:_\d+)?) ([A-Z_]+)\s*$", said, re.M))
 
 
 def _job_file(store: Store, id: str) -> Path:
@@ -686,7 +706,7 @@ _ONLY_TRAINED = "trained, not "  # followed by the word for finished work
 def _tail(path: Path, lines: int = 3) -> str:
     "The last lines of a log, without those of submitit."
     try:
-        text = path.read_text(errors="replace")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return "there is no log"
     found = [line.strip() for line in text.splitlines() if not line.startswith("submitit ")]
@@ -778,44 +798,74 @@ def wait_for(
     configs: Sequence[RunConfig],  # as for `sweep_status`
     place: Place | str,  # as for `sweep_status`
     work: Work = TRAIN,  # the work of the sweep
-    every: float = 5.0,  # seconds between checks
+    every: float = 30.0,  # seconds between checks, at most
     progress: bool = True,  # show a bar over runs
 ) -> pd.DataFrame:  # as from `sweep_status`
     """Wait until no run of a submitted sweep is queued or running; return its last status.
 
     Raises a `UserError` if SLURM fails to respond six times in a row.
     """
+    pause = min(5.0, every)
     with progress_bar(total=len(configs), unit="run", disable=not progress) as bar:
         while True:
+            start = time.monotonic()
             status = _patient_status(configs, place, work, every)
             _show(bar, status)
             if not {"running", "queued"} & set(status.state):
                 return status
-            time.sleep(every)
+            time.sleep(max(pause, 10 * (time.monotonic() - start) if every else 0))
+            pause = min(1.5 * pause, every)
 
 # %% ../../nbs/training/sweeps.ipynb #066c5481
 class SlurmOptions(Strict):
     "Resources of SLURM jobs."
 
-    partition: str | None = None  # None: the cluster's default
+    partition: str | None = None  # one, or several as in `a,b`; None: the cluster's default
+    account: str | None = None  # to charge; None: the cluster's default
+    qos: str | None = None  # quality of service; None: the cluster's default
+    constraint: str | None = None  # features that a node must have
+    sbatch: tuple[str, ...] = ()  # any other options of sbatch, each KEY=VALUE or KEY
     time: Positive = 240  # minutes per job; a longer run resumes in the next job
-    cpus: Positive = 1  # per job; also its threads
+    cpus: Positive = 1  # for one job; also its threads
     mem: Positive | None = None  # GB per job; None: the cluster's default
-    gpus: pydantic.NonNegativeInt = 0  # per job
-    jobs: Positive = 64  # maximum of simultaneous jobs
+    gpus: pydantic.NonNegativeInt = 0  # for one job
+    jobs: Positive = 64  # at most at once
+
+
+_GIVEN = {  # options of sbatch that have a name here
+    **{name: name for name in ("partition", "account", "qos", "constraint", "time", "mem")},
+    **{"cpus-per-task": "cpus", "gpus-per-node": "gpus"},
+}
+_SET = ("array", "output", "error", "open-mode", "signal", "requeue", "parsable", "wrap")
+
+
+def _sbatch_lines(options: SlurmOptions) -> dict[str, str | bool]:
+    "The other options of sbatch: name -> value, or True; a `UserError` for one that is set here."
+    lines: dict[str, str | bool] = {}
+    for text in options.sbatch:
+        key, eq, value = text.partition("=")
+        key = key.strip().lstrip("-").replace("_", "-")
+        if not re.fullmatch(r"[a-z][a-z-]*", key) or not value.isprintable() or (eq and not value):
+            raise UserError(f"--sbatch {text!r}: write it as KEY=VALUE, such as gres=gpu:a100:1")
+        if key in _GIVEN:
+            raise UserError(f"--sbatch {key}=...: use --{_GIVEN[key]}")
+        if key in _SET:
+            raise UserError(f"--sbatch {key}: crate-nb sets it; leave it out")
+        lines[key] = value if eq else True
+    return lines
 
 # %% ../../nbs/training/sweeps.ipynb #5d0a11d5
 def check_slurm(
-    options: SlurmOptions,  # we check only `partition` and `gpus`
-    device: str = "auto",  # `auto`, `cpu` or `cuda` (also with an index); `cuda` needs a GPU
+    options: SlurmOptions,  # only `partition`, `gpus` and `sbatch` are looked at
+    device: str = "auto",  # `auto`, `cpu` or `cuda` (also with an index), which needs a GPU
 ):
     "Raise a `UserError` unless jobs with these options can be submitted from here."
     kind = check_choice("device", device.partition(":")[0], ["auto", "cpu", "cuda"])
-    if kind == "cuda" and not options.gpus:
+    if kind == "cuda" and not (options.gpus or {"gres", "gpus"} & _sbatch_lines(options).keys()):
         raise UserError(f"device {device!r} needs jobs with a GPU; add --gpus 1")
     partitions = [p.rstrip("*") for p in _slurm("sinfo", "-h", "-o", "%P").split()]
-    if options.partition is not None:
-        check_choice("partition", options.partition, partitions)
+    for name in options.partition.split(",") if options.partition is not None else ():
+        check_choice("partition", name, partitions)
     _require("sbatch")
     try:
         import submitit  # noqa: F401
@@ -852,12 +902,15 @@ class _Job:
         return submitit.helpers.DelayedSubmission(self)
 
 # %% ../../nbs/training/sweeps.ipynb #5d0a11d9
-def _executor(folder: Path, options: SlurmOptions):
-    "An executor for job arrays; `folder` receives the batch script and the logs."
+def _executor(folder: Path, options: SlurmOptions, at_once: int):
+    "What submits jobs as one array; `folder` receives the batch script and the logs."
     import submitit
 
     asked = dict(
         partition=options.partition,
+        account=options.account,
+        qos=options.qos,
+        constraint=options.constraint,
         gpus_per_node=options.gpus or None,
         mem=options.mem and f"{options.mem}GB",
     )
@@ -866,24 +919,32 @@ def _executor(folder: Path, options: SlurmOptions):
         job_name="crate_nb",
         time=options.time,
         cpus_per_task=options.cpus,
-        array_parallelism=options.jobs,
-        additional_parameters={"requeue": True},
+        array_parallelism=at_once,
+        additional_parameters={"requeue": True, **_sbatch_lines(options)},
+        srun_args=["--cpus-per-task", str(options.cpus)],  # since 22.05, srun doesn't inherit it
         stderr_to_stdout=True,
         **{k: v for k, v in asked.items() if v is not None},
     )
     return executor
 
 
+_DEFAULTS = ("account", "qos", "constraint", "partition")  # which a user may set for all jobs
+
+
 def _send(executor, jobs: Sequence[_Job]) -> list:
-    "Submit jobs as one array; the submitit jobs. A `UserError` if SLURM rejects them."
+    "Submit jobs as one array; the submitit jobs. A `UserError`, and no file, if SLURM rejects them."
     import submitit
 
-    with warnings.catch_warnings():
+    there = set(executor.folder.glob("*"))
+    kept = [f"SBATCH_{name.upper()}" for name in _DEFAULTS if name not in executor.parameters]
+    with warnings.catch_warnings(), _apart(*kept):
         warnings.simplefilter("ignore")  # such as: the cluster has no accounting database
         try:
             with executor.batch():
                 return [executor.submit(job) for job in jobs]
         except submitit.core.utils.FailedJobError as e:
+            for left in set(executor.folder.glob("*")) - there:
+                left.unlink()
             why = " ".join(str(e).split())
             raise UserError(f"SLURM rejected these jobs: {why}") from None
 
@@ -900,6 +961,40 @@ def _unattended(configs: Sequence[RunConfig], place: Place, work: Work) -> list[
     return [c for c in configs if states[c.id] in ("missing", "failed")]
 
 
+def _array_size() -> int:
+    "How many jobs an array may have: the limit of the cluster, else 1,000."
+    try:
+        found = re.search(r"^MaxArraySize\s*=\s*(\d+)", _slurm("scontrol", "show", "config"), re.M)
+    except UserError:
+        found = None
+    return max(1, int(found[1])) if found else 1000
+
+
+def _arrays(configs: list[RunConfig], options: SlurmOptions) -> Iterator[tuple[list, int]]:
+    "The runs of each array, and how many of them may run at once."
+    size = _array_size()
+    count = math.ceil(len(configs) / size)
+    if count > options.jobs:
+        raise UserError(
+            f"{len(configs)} jobs go in {count} arrays, since one has at most {size} here; "
+            f"give at least --jobs {count}"
+        )
+    for i in range(count):
+        yield configs[i * size : (i + 1) * size], options.jobs // count
+
+
+@contextmanager
+def _submitting(store: Store) -> Iterator[Path]:
+    "The folder of the jobs' files; no other process submits the same runs meanwhile."
+    try:
+        with store.lock("slurm") as folder:
+            yield folder
+    except Busy:
+        raise UserError(
+            f"another process submits runs of scale {store.scale}; wait for it"
+        ) from None
+
+
 def submit_slurm(
     configs: Sequence[RunConfig],  # at least one, all on one data set
     place: Place | str,  # place or scale; all nodes must be able to read the data folder
@@ -912,16 +1007,18 @@ def submit_slurm(
     """
     place = as_place(place)
     check_slurm(options, place.device)
-    _check_data(configs, place)  # decodes images here, once for all jobs
-    store, left = place.store(configs[0]), _unattended(configs, place, work)
-    if not left:
-        return []
+    _check_data(configs, place)  # pictures are decoded here, once for all jobs
     folder = None if place.data is None else str(Path(place.data).resolve())
     there = place.but(data=folder, threads=options.cpus, progress=False)
-    jobs = [_Job(c, home(), there, work) for c in left]
-    sent = _send(_executor(store.data / "work" / store.scale / "slurm", options), jobs)
-    for config, job in zip(left, sent):
-        _remember(store, config, job)
+    store, sent = place.store(configs[0]), list[Any]()
+    with _submitting(store) as files:
+        left = _unattended(configs, place, work)
+        for some, at_once in _arrays(left, options):
+            jobs = [_Job(c, home(), there, work) for c in some]
+            new = _send(_executor(files, options, at_once), jobs)
+            for config, job in zip(some, new):
+                _remember(store, config, job)
+            sent += new
     return sent
 
 # %% ../../nbs/training/sweeps.ipynb #16a00015
