@@ -932,7 +932,7 @@ _DEFAULTS = ("account", "qos", "constraint", "partition")  # which a user may se
 
 
 def _send(executor, jobs: Sequence[_Job]) -> list:
-    "Submit jobs as one array; the submitit jobs. A `UserError`, and no file, if SLURM rejects them."
+    "Submit jobs as one array and return them. A `UserError`, and no file, if SLURM rejects them."
     import submitit
 
     there = set(executor.folder.glob("*"))
