@@ -166,7 +166,7 @@ def find_modules(
 # %% ../../nbs/models/probe.ipynb #9b0a000f
 _ORDER = ("query", "key", "value")
 _HEAD_WIDTH = ("head_dim", "attention_head_size")  # p, as an attention module may call it
-_HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head")  # K
+_HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads")  # K
 _KV_HEADS = (  # the same of keys and values, where several queries share them
     *("num_key_value_heads", "num_kv_heads", "n_kv_heads", "n_kv_head", "kv_heads"),
     "num_query_groups",

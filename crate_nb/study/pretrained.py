@@ -451,11 +451,13 @@ def predict(
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top is {top}; allowed: 1 to {len(about.classes)}, the number of classes")
     files = image_files(_flat(images))
+    if len(files) == 1:
+        read_pictures(files, about)  # raises what is wrong with it
     model.eval()
     for at in range(0, len(files), batch_size):
         rows += _most_probable(model, files[at : at + batch_size], about, top)
     if not rows:
-        read_pictures(files[:1], about)  # raises the reason
+        raise UserError(f"none of {len(files)} files is a readable image; see the warnings")
     return pd.DataFrame(rows, columns=["file", "class", "probability"])
 
 
