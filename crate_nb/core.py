@@ -686,14 +686,14 @@ def progress_bar(
 
 
 def show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: Any = None,
-    line: str | None = None,
+    message: Warning | str,  # the text
+    category: type[Warning],  # not shown
+    filename: str,  # not shown
+    lineno: int,  # not shown
+    file: Any = None,  # where it is written; None: stderr
+    line: str | None = None,  # not shown
 ):
-    "A warning as one line on stderr, without the place in the code; as `warnings.showwarning`."
+    "Write a warning as one line, without its place in the code; replaces `warnings.showwarning`."
     if (stream := file or sys.stderr) is not None:
         print(f"warning: {_on_one_line(str(message))}", file=stream)
 
