@@ -201,9 +201,10 @@ def home() -> Path:
     named = os.environ.get("CRATE_NB_HOME")
     if not named:
         return _clone() or _user_home()
-    # The variable becomes absolute, so that chdir moves neither this home nor that of a worker.
-    os.environ["CRATE_NB_HOME"] = str(Path(os.path.expanduser(named)).resolve())
-    return Path(os.environ["CRATE_NB_HOME"])
+    place = Path(os.path.expanduser(named)).resolve()
+    if str(place) != named:  # so that chdir moves neither this home nor that of a worker
+        os.environ["CRATE_NB_HOME"] = str(place)
+    return place
 
 # %% ../nbs/core.ipynb #5ca1ab02
 @contextmanager
