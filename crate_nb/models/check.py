@@ -22,7 +22,11 @@ def _small_model(name: str) -> Classifier:
     small = Architecture(
         name, image_size=12, patch_size=4, channels=2, num_classes=5, dim=24, depth=2, heads=3
     )
-    return cast(Classifier, make_model(small))
+    model = cast(Classifier, make_model(small))
+    with torch.no_grad():  # maps may start at zero, and then pass no gradient
+        for p in model.parameters():
+            p += 0.1 * torch.randn_like(p)
+    return model
 
 
 def _check_halves(name: str, layer: Layer):

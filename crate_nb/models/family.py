@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'check_sizes', 'Architecture', 'check_model', 'check_images', 'patchify',
-           'LayerTokens', 'prepend', 'Tokeniser', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha',
-           'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops', 'model_paths', 'classifiers',
-           'make_model', 'CRATE', 'official_sizes', 'official_model', 'official_heads', 'crate_tiny', 'crate_small',
-           'crate_base', 'crate_large', 'count_parameters', 'predict_parameters']
+           'LayerTokens', 'prepend', 'sine_positions', 'Tokeniser', 'init_linear', 'init_truncated', 'init_vit',
+           'init_alpha', 'Recurrences', 'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops',
+           'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_model', 'official_heads',
+           'crate_tiny', 'crate_small', 'crate_base', 'crate_large', 'count_parameters', 'predict_parameters']
 
 # %% ../../nbs/models/family.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
@@ -165,6 +166,11 @@ class Architecture:
         "Number of values in a patch."
         return self.channels * self.patch_size**2
 
+    @property
+    def distinct_layers(self) -> int:  # 1 if recurrent, else L
+        "Number of layers with weights of their own."
+        return 1 if VARIANTS[self.variant].recurrent else self.depth
+
     def layer(self) -> Layer:  # with fresh weights
         "Build one layer of the model."
         sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
@@ -172,6 +178,12 @@ class Architecture:
             sizes["head_dim"] = self.head_dim
         row = VARIANTS[self.variant]
         return Layer(replace(row, norm_eps=self.norm_eps or row.norm_eps), **sizes)
+
+    def stack(self) -> nn.ModuleList:  # of layers, with fresh weights
+        "Build all layers of the model; those of a recurrent variant share their weights."
+        if VARIANTS[self.variant].recurrent:
+            return Recurrences(self.layer(), self.depth)
+        return nn.ModuleList(self.layer() for _ in range(self.depth))
 
 
 def _usual_values(a: Architecture) -> list[str]:
@@ -264,7 +276,7 @@ class LayerTokens(list):
         self.half: list[Tensor] = []
         for layer in layers:
             self.half.append(layer.halfway(self[-1]))
-            self.append(layer.finish(self.half[-1]))
+            self.append(layer.finish(self.half[-1], self[-1]))
 
 # %% ../../nbs/models/family.ipynb #6b0d0004
 # name -> (values of a patch, d) -> three modules; the second is the linear map
@@ -281,9 +293,22 @@ def prepend(
     "Prepend one token to the tokens of each sample."
     return torch.cat([token.expand(len(z), -1, -1), z], 1)
 
+# %% ../../nbs/models/family.ipynb #eda2e12d
+def sine_positions(
+    count: int,  # N
+    dim: int,  # d
+    dtype: torch.dtype = torch.float32,
+) -> Tensor:  # (1, N, d)
+    "Fixed positions: sines and cosines of the index at d / 2 frequencies, interleaved."
+    rank = torch.arange(0, dim, 2, dtype=torch.float64) / dim
+    angles = torch.arange(count, dtype=torch.float64)[:, None] * 1e4**-rank
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[None, :, :dim].to(dtype)
+
 # %% ../../nbs/models/family.ipynb #2f6b902b
 class Tokeniser(nn.Module):
-    "Images -> Z^0: class token and embedded patches, with learned positions."
+    "Images -> Z^0: class token and embedded patches, with learned or fixed positions."
+
+    positions: Tensor  # (1, N, d)
 
     def __init__(
         self,
@@ -295,7 +320,10 @@ class Tokeniser(nn.Module):
         build = EMBEDDINGS[check_choice("embedding", embed, EMBEDDINGS)]
         self.embed = build(a.patch_dim, a.dim)
         self.cls_token = nn.Parameter(torch.randn(1, 1, a.dim))
-        self.positions = nn.Parameter(torch.randn(1, a.patches + 1, a.dim))
+        if VARIANTS[a.variant].positions == "sine":
+            self.register_buffer("positions", sine_positions(a.patches + 1, a.dim), False)
+        else:
+            self.positions = nn.Parameter(torch.randn(1, a.patches + 1, a.dim))
         self.dropout = nn.Dropout(a.dropout)
 
     def forward(
@@ -369,6 +397,42 @@ INITS: dict[str, Callable[["Classifier"], None]] = {
     "vit": init_vit,
     "crate-alpha": init_alpha,
 }
+
+# %% ../../nbs/models/family.ipynb #008ef227
+class Recurrences(nn.ModuleList):
+    "One layer applied L times: L modules with the same parameters, which a state dict has once."
+
+    def __init__(
+        self,
+        layer: Layer,  # with `steps`
+        count: int,  # L
+    ):
+        super().__init__([layer])
+        for time in range(2, count + 1):
+            same = {id(t): t for t in (*layer.parameters(), *layer.buffers())}
+            self.append(deepcopy(layer, same))
+            self[-1].steps.time = time
+        self.register_load_state_dict_pre_hook(_repeat)
+
+    def __getitem__(self, index):
+        "One layer, or several for a slice."
+        one = super().__getitem__
+        return nn.ModuleList(list(self)[index]) if isinstance(index, slice) else one(index)
+
+    def state_dict(self, *, destination, prefix="", keep_vars=False):
+        "The tensors of the first module."
+        return self[0].state_dict(
+            destination=destination, prefix=f"{prefix}0.", keep_vars=keep_vars
+        )
+
+
+def _repeat(module, state, prefix, *_):
+    "Give every module of a state dict the tensors of the first."
+    first = {
+        k.removeprefix(f"{prefix}0."): v for k, v in state.items() if k.startswith(f"{prefix}0.")
+    }
+    for time in range(1, len(module)):
+        state |= {f"{prefix}{time}.{name}": tensor for name, tensor in first.items()}
 
 # %% ../../nbs/models/family.ipynb #5e1a7c02
 class LayeredModel(nn.Module):
@@ -540,7 +604,7 @@ class Classifier(LayeredClassifier):
         check_model(architecture, "classifier")
         a = self.architecture = architecture
         self.tokeniser = Tokeniser(a)
-        self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
+        self.layers = cast(Sequence[Layer], a.stack())
         row = VARIANTS[a.variant]
         norm = TwiceNorm if a.norm_twice else nn.LayerNorm
         last = norm(a.dim, a.head_eps or a.norm_eps or row.norm_eps)
@@ -872,4 +936,4 @@ def predict_parameters(
     with torch.device("meta"):  # no memory, no random draws
         layer, tokeniser = count_parameters(a.layer()), count_parameters(Tokeniser(a))
     head = 2 * a.dim + (a.dim + 1) * a.num_classes
-    return tokeniser + a.depth * layer + head
+    return tokeniser + a.distinct_layers * layer + head

@@ -13,6 +13,7 @@ from torch import Tensor
 from ..core import UserError, check_choice
 from .compress import COMPRESS, Sublayer, Output
 from .sparsify import SPARSIFY
+from .hyperset import TokenSteps
 
 # %% ../../nbs/models/layer.ipynb #0ae85f66
 @dataclass(frozen=True)
@@ -34,12 +35,16 @@ class Variant:
         Whether the second sublayer has a skip connection.
     norm_eps : float, default 1e-5
         The eps of every LayerNorm.
+    recurrent : bool, default False
+        Whether one layer, with step sizes for each token, is applied L times.
     scale : float, optional
         Initial value of a learned factor per channel; None: no factor.
     lam : float, optional
         Fixed l1 weight of ISTA; None: free.
     embed : str, default "normed"
         Patch embedding, a row of `EMBEDDINGS`.
+    positions : {"learned", "sine"}, default "learned"
+        Learned positions, or fixed sines and cosines of the patch's index.
     pool : {"class", "mean"}, default "class"
         Input of the head: the class token or the mean of the patches.
     init : str, default "pytorch"
@@ -58,7 +63,7 @@ class Variant:
     Raises
     ------
     UserError
-        For another `sign` or `pool`; we look up the other names when a model is built.
+        For another `sign`, `positions` or `pool`; we look up the other names when a model is built.
 
     Examples
     --------
@@ -74,9 +79,11 @@ class Variant:
     sparsify: str = "ista"
     skip: bool = False
     norm_eps: float = 1e-5
+    recurrent: bool = False
     scale: float | None = None
     lam: float | None = None
     embed: str = "normed"
+    positions: str = "learned"
     pool: str = "class"
     init: str = "pytorch"
     model: str = "classifier"
@@ -90,6 +97,7 @@ class Variant:
             raise UserError(
                 f"a variant's sign is {self.sign!r}; allowed: 1 (Z + out), -1 (Z - out)"
             )
+        check_choice("positions", self.positions, ("learned", "sine"))
         check_choice("pool", self.pool, ("class", "mean"))
 
 # %% ../../nbs/models/layer.ipynb #83435c87
@@ -133,6 +141,21 @@ VARIANTS: dict[str, Variant] = {
         "learned", lam=0.5, paper="CRATE-MAE", color="#de8f05", marker="*", **_MASKED
     ),
     "vit-mae": Variant("learned", paper="ViT-MAE", marker="d", **_VIT | _MASKED),
+    "aot": Variant(
+        "subspace", compress="mssa-step", sparsify="none", paper="AoT", color="#ece133", marker="8"
+    ),
+    "hyper-set": Variant(
+        "subspace",
+        sign=-1,
+        compress="bisoftmax",
+        sparsify="tied-mlp",
+        skip=True,
+        recurrent=True,
+        positions="sine",
+        paper="Hyper-SET",
+        color="#8b2be2",
+        marker="H",
+    ),
 }
 
 # %% ../../nbs/models/layer.ipynb #51e7e002
@@ -195,9 +218,13 @@ class Layer(nn.Module):
         inner = heads * options["head_dim"] if options.get("head_dim") else None
         self.output = Output(variant.output, dim, inner)
         eps = variant.norm_eps
-        self.norm_compress, self.norm_sparsify = nn.LayerNorm(dim, eps), nn.LayerNorm(dim, eps)
+        self.norm_compress, self.norm_sparsify = (
+            nn.LayerNorm(dim, eps) if half.normed else nn.Identity()
+            for half in (self.compress, self.sparsify)
+        )
         self.scale_compress = ChannelScale(dim, variant.scale)
         self.scale_sparsify = ChannelScale(dim, variant.scale)
+        self.steps = TokenSteps(dim) if variant.recurrent else None
 
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
@@ -212,14 +239,17 @@ class Layer(nn.Module):
         "Apply the first sublayer with its skip connection."
         out = self.output(*self.compress(self.norm_compress(z), tokens))
         out = self.scale_compress(F.dropout(out, self.dropout, self.training))
-        return z[..., :tokens, :] + self.sign * out
+        z = z[..., :tokens, :]
+        return z + self.sign * (out if self.steps is None else out * self.steps(z, 0))
 
     def finish(
         self,
         half: Tensor,  # Z^{l-1/2} (..., N, d)
+        z: Tensor,  # Z^{l-1} (..., N, d), which step sizes depend on
     ) -> Tensor:  # Z^l (..., N, d)
         "Apply the second sublayer, with a skip connection if the variant has one."
         out = self.scale_sparsify(self.sparsify(self.norm_sparsify(half)))
+        out = out if self.steps is None else out * self.steps(z, 1)
         return half + out if self.skip else out
 
     def forward(
@@ -228,7 +258,7 @@ class Layer(nn.Module):
         tokens: int | None = None,  # compute only the first tokens; None: all
     ) -> Tensor:  # Z^l (..., N or tokens, d)
         "Apply both sublayers; dropout acts in training mode only."
-        return self.finish(self.halfway(z, tokens))
+        return self.finish(self.halfway(z, tokens), z[..., :tokens, :])
 
 
 def _halves(variant: Variant, **sizes) -> tuple[Sublayer, Sublayer]:
@@ -249,14 +279,16 @@ def layer_flops(
 ) -> int:  # for the whole batch
     "FLOP of the matrix products in a forward pass."
     halves = layer.compress.flops(n, batch, tokens) + layer.sparsify.flops(n, batch, tokens)
-    return halves + layer.output.flops(batch * (tokens or n))
+    count = batch * (tokens or n)
+    steps = 0 if layer.steps is None else layer.steps.flops(count)
+    return halves + layer.output.flops(count) + steps
 
 # %% ../../nbs/models/layer.ipynb #8f0edafe
 def layer_paths(
     layer: Layer,  # of any variant
     v: Tensor,  # path weights at each input feature (d,) float64
 ) -> Tensor:  # (d,)
-    "Propagate path weights through squared weights; a skip connection counts as a weight of one."
+    "Propagate path weights through squared weights; skips and token step sizes count as one."
     mixed = layer.output.paths(layer.compress.paths(v), layer.u)
     half = v + layer.scale_compress.paths(mixed)
     out = layer.scale_sparsify.paths(layer.sparsify.paths(half))

@@ -246,8 +246,8 @@ def _shapes(architecture: Architecture) -> dict[str, torch.Size]:
 
 def _check_described(path: Path, state: Mapping[str, Tensor], architecture: Architecture):
     "Raise a `UserError` unless the tensors of a file match its architecture."
-    layers = numbers_of(state, "layers.")
-    is_built = len(layers) == architecture.depth <= MOST_LAYERS  # else too deep to build
+    layers, depth = len(numbers_of(state, "layers.")), architecture.depth
+    is_built = layers == architecture.distinct_layers and depth <= MOST_LAYERS  # can be built
     shapes = _shapes(architecture) if is_built else {}
     wrong = [k for k in {**state, **shapes} if k not in state or state[k].shape != shapes.get(k)]
     if wrong:
