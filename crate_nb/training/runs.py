@@ -848,7 +848,7 @@ def by_data(
 def _equal_width(variant: str, dim: int, **sizes: int) -> int:
     "The width at which a variant has about as many parameters as CRATE of width `dim`."
     wanted = predict_parameters(variant="crate", dim=dim, **sizes)
-    widths = range(sizes["heads"], dim + 1, sizes["heads"])
+    widths = range(sizes["heads"], 4 * dim + 1, sizes["heads"])
 
     def parameters(width):
         return predict_parameters(variant=variant, dim=width, **sizes)
@@ -893,6 +893,8 @@ EXPERIMENTS["members"] = [
     *PARTS["family-width"][1:],
     *PARTS["family-alpha"][:-1],
 ]
+PARTS["newest-width"] = [_member(v) for v in ("crate", "crate-c", "aot", "hyper-set")]
+EXPERIMENTS["newest"] = [*PARTS["newest-width"], _member("aot", dim=equal_width("aot"))]
 
 
 def _masked(variant: str, lr: float, depth: int | None = None, **fields) -> dict[str, Any]:
