@@ -893,8 +893,11 @@ EXPERIMENTS["members"] = [
     *PARTS["family-width"][1:],
     *PARTS["family-alpha"][:-1],
 ]
-PARTS["newest-width"] = [_member(v) for v in ("crate", "crate-c", "aot", "hyper-set")]
-EXPERIMENTS["newest"] = [*PARTS["newest-width"], _member("aot", dim=equal_width("aot"))]
+EXPERIMENTS["newest"] = [  # AoT also at the number of parameters of CRATE
+    *(_member(v) for v in ("crate", "crate-c", "hyper-set")),
+    _member("aot", eta=1.0),
+    _member("aot", eta=1.0, dim=equal_width("aot")),
+]
 
 
 def _masked(variant: str, lr: float, depth: int | None = None, **fields) -> dict[str, Any]:
