@@ -25,7 +25,7 @@ def _small_model(name: str) -> Classifier:
     model = cast(Classifier, make_model(small))
     with torch.no_grad():  # maps may start at zero, and then pass no gradient
         for p in model.parameters():
-            p += 0.1 * torch.randn_like(p)
+            p.add_(torch.randn_like(p), alpha=0.1)
     return model
 
 

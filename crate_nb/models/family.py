@@ -297,7 +297,7 @@ def prepend(
 def sine_positions(
     count: int,  # N
     dim: int,  # d
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype = torch.float32,  # of the result
 ) -> Tensor:  # (1, N, d)
     "Fixed positions: sines and cosines of the index at d / 2 frequencies, interleaved."
     rank = torch.arange(0, dim, 2, dtype=torch.float64) / dim
@@ -412,6 +412,7 @@ class Recurrences(nn.ModuleList):
             same = {id(t): t for t in (*layer.parameters(), *layer.buffers())}
             self.append(deepcopy(layer, same))
             self[-1].steps.time = time
+        self.register_state_dict_post_hook(_only_first)
         self.register_load_state_dict_pre_hook(_repeat)
 
     def __getitem__(self, index):
@@ -419,11 +420,11 @@ class Recurrences(nn.ModuleList):
         one = super().__getitem__
         return nn.ModuleList(list(self)[index]) if isinstance(index, slice) else one(index)
 
-    def state_dict(self, *, destination, prefix="", keep_vars=False):
-        "The tensors of the first module."
-        return self[0].state_dict(
-            destination=destination, prefix=f"{prefix}0.", keep_vars=keep_vars
-        )
+
+def _only_first(module, state, prefix, *_):
+    "Drop the tensors of all modules but the first from a state dict."
+    for name in [k for k in state if k.startswith(prefix) and not k.startswith(f"{prefix}0.")]:
+        del state[name]
 
 
 def _repeat(module, state, prefix, *_):

@@ -165,18 +165,13 @@ class TokenSteps(nn.Module):
     ):
         super().__init__()
         self.time = 1  # t, which the model sets
-        self.embed = nn.Sequential(
-            nn.Linear(dim, dim),
-            nn.RMSNorm(dim),
-            nn.GELU(),
-            nn.RMSNorm(dim),
-            nn.Linear(dim, dim),
-            nn.RMSNorm(dim),
-        )
-        self.norm, self.out = nn.RMSNorm(dim), nn.Linear(dim, 2 * dim)
-        for linear in (self.embed[0], self.embed[4], self.out):
+        first, second, self.out = (nn.Linear(dim, n) for n in (dim, dim, 2 * dim))
+        for linear in (first, second, self.out):
             nn.init.zeros_(linear.weight)
             nn.init.zeros_(linear.bias)
+        norms = (nn.RMSNorm(dim) for _ in range(4))
+        self.embed = nn.Sequential(first, next(norms), nn.GELU(), next(norms), second, next(norms))
+        self.norm = next(norms)
 
     def waves(self) -> Tensor:  # s_t (1, d), in float64 if the maps are, else in float32
         "Sines, then cosines, of the recurrence at d / 2 frequencies."
