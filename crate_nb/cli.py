@@ -817,7 +817,7 @@ def _means(finals: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     "Print the state and the results of a sweep; a `UserError` if runs are not done."
-    from crate_nb.training.sweeps import describe
+    from crate_nb.training.slurm import describe
 
     click.echo(describe(status))
     table = results_table(configs, scale)
@@ -885,8 +885,8 @@ def sweep_command(
     """
     from crate_nb.training.step import start_from
     from crate_nb.training.runs import rules_here
-    from crate_nb.training.sweeps import SlurmOptions, TRAIN, describe, place_of, submit_slurm
-    from crate_nb.training.sweeps import sweep_configs, sweep_local, sweep_status, wait_for
+    from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status, wait_for
+    from crate_nb.training.sweeps import TRAIN, place_of, sweep_configs, sweep_local
     from crate_nb.study.measures import MEASURE
 
     _check_launcher(launcher)
