@@ -251,18 +251,24 @@ class OpenResult:
         self.label = label_at(self.scale, label) if use_recorded else label
         self._spec = self.label if use_recorded else p.dataset
         self._device = p.device
+        self._handle: Any = None  # of the answer in words
 
     def in_short(
         self,
         answer: str,  # to the question; {tab3-best} stands for what was measured for a claim
         written_for: Mapping[str, str] | None = None,  # claim -> the sign that the words fit
-    ) -> Markdown:
-        """The recorded answer in words, and how to keep what a run of one's own draws.
+    ):
+        """Show the recorded answer in words, and how to keep what a run of one's own draws.
 
-        The report shows the words, too, so both arguments are literals.
+        The words follow when `answers` saves new ones. The report shows them, too, so both
+        arguments are literals.
         """
+        self._told = answer, written_for or {}
+        self._handle = display(self._short(), display_id=True)
+
+    def _short(self) -> Markdown:
         answers = nearest_answers(saved_answers(project_root() / "figures"))
-        words = f"**In short.** {in_words(answer, written_for or {}, answers)}"
+        words = f"**In short.** {in_words(*self._told, answers)}"
         is_kept = self.recorded or os.environ.keys() & {"CRATE_NB_SAVE", "IN_TEST"}
         keep = f"CRATE_NB_SAVE=1 writes figures and tables to figures/{self.scale}, too."
         return Markdown(words if is_kept else f"{words}\n\n*{keep}*")
@@ -410,6 +416,8 @@ class OpenResult:
         told.insert(2, "dataset", self.label)
         caption = f"{HOW_TO_READ} {caption}".strip()
         self.table(shown, f"{self.name}_answers", ANSWERS, caption, told)
+        if self._handle:  # a front end shows the words
+            self._handle.update(self._short())
 
 # %% ../../nbs/study/results.ipynb #d5ed6a06
 def _notebook_of(name: str) -> Path:
