@@ -4,8 +4,8 @@
 
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
-import difflib, fcntl, glob, hashlib, importlib, io, json, math, multiprocessing, os, re, reprlib
-import statistics, subprocess, sys, tempfile, threading, time, warnings
+import difflib, fcntl, glob, hashlib, importlib, io, json, logging, math, multiprocessing, os, re
+import reprlib, statistics, subprocess, sys, tempfile, threading, time, warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import lru_cache
@@ -22,11 +22,11 @@ if TYPE_CHECKING:  # for annotations only
     import torch
 
 # %% auto #0
-__all__ = ['SMALL_FILE', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
+__all__ = ['SMALL_FILE', 'SAID', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'visible', 'parse_json', 'told_digest',
            'with_digest', 'without_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send',
            'full_precision', 'plain_torch', 'device_name', 'core_count', 'git_commit', 'shown_commit',
-           'end_with_parent', 'progress_bar', 'show_warning', 'say_skipped', 'side_by_side', 'product_rate']
+           'end_with_parent', 'say_once', 'progress_bar', 'show_warning', 'say_skipped', 'side_by_side', 'product_rate']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -648,6 +648,18 @@ def end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
+
+# %% ../nbs/core.ipynb #70dc11e6
+SAID: set[str] = set()  # warnings that were logged, also by the parent process
+
+
+def say_once(
+    what: str,  # text of the warning
+):
+    "Log a warning, each text once in a process and its workers."
+    if what not in SAID:
+        SAID.add(what)
+        logging.getLogger("crate_nb").warning(what)
 
 # %% ../nbs/core.ipynb #d0050004
 class _Log(tqdm):

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 from .. import __version__
 from ..core import UserError, as_path, check_kind, parse_json, read_file, reading
-from ..core import visible, write_atomic
+from ..core import plain_torch, visible, write_atomic
 from .checkpoints import load_weights
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, count_parameters
 from .family import make_model
-from .weights import TrainedWeights, as_float32, built_in_float32, pack_weights
+from .weights import TrainedWeights, as_float32, pack_weights
 from .weights import read_weights, round_to_half, weights_digest
 
 # %% ../../nbs/models/hub.ipynb #00eada90
@@ -347,7 +347,7 @@ def _built(cls: type[_M], architecture: Architecture, file: str) -> _M:
     with torch.device("meta"):
         kind = type(make_model(architecture))
     # draws weights that we replace
-    with torch.random.fork_rng(devices=[]), built_in_float32():
+    with torch.random.fork_rng(devices=[]), plain_torch():
         if issubclass(kind, cls):
             return kind(architecture)
         if issubclass(cls, kind):  # such as CRATE

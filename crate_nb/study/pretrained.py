@@ -366,13 +366,17 @@ def image_files(
     return files
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00026
-def _readable(files: Sequence[Path], about: About) -> tuple[list[Path], list[Tensor]]:
-    "Readable files and their pixels in the model's format; a warning for each other file."
+def _readable(
+    files: Sequence[Path], about: About, strict: bool = False
+) -> tuple[list[Path], list[Tensor]]:
+    "Readable files and their pixels in the model's format; warn of, or raise for, the others."
     a, kept, pictures = about.architecture, [], []
     for file in files:
         try:
             pictures.append(read_image(file, a.channels, fit=a.image_size))
         except UserError as e:
+            if strict:
+                raise
             warnings.warn(str(e), stacklevel=2)
         else:
             kept.append(file)
@@ -384,9 +388,7 @@ def read_pictures(
     about: About,  # of the model
 ) -> Tensor:  # float32 (B, C, S, S), standardised
     "Read images in a model's format; a `UserError` for a file that is not an image."
-    a = about.architecture
-    read = [read_image(file, a.channels, fit=a.image_size) for file in files]
-    return about.standardise(torch.stack(read))
+    return about.standardise(torch.stack(_readable(files, about, strict=True)[1]))
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00027
 def _about_model(model: nn.Module) -> About:
@@ -451,11 +453,9 @@ def predict(
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top is {top}; allowed: 1 to {len(about.classes)}, the number of classes")
     files = image_files(_flat(images))
-    if len(files) == 1:
-        read_pictures(files, about)  # raises what is wrong with it
     model.eval()
     for at in range(0, len(files), batch_size):
-        rows += _most_probable(model, files[at : at + batch_size], about, top)
+        rows += _most_probable(model, files[at : at + batch_size], about, top, len(files) == 1)
     if not rows:
         raise UserError(f"none of {len(files)} files is a readable image; see the warnings")
     return pd.DataFrame(rows, columns=["file", "class", "probability"])
@@ -470,10 +470,10 @@ def _flat(images: Iterable[Any]) -> list[Any]:
 
 
 def _most_probable(
-    model: nn.Module, files: Sequence[Path], about: About, top: int
+    model: nn.Module, files: Sequence[Path], about: About, top: int, strict: bool
 ) -> list[tuple[str, str, float]]:
     "File, class and probability, `top` for each file."
-    files, pictures = _readable(files, about)
+    files, pictures = _readable(files, about, strict)
     if not files:
         return []
     weight = next(model.parameters())

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np, torch
 from torch import Tensor
 from ..core import UserError, as_path, generator, home, plain_torch, progress_bar, reading
-from ..core import tensor_digest, visible, write_atomic
+from ..core import say_once, tensor_digest, visible, write_atomic
 from ..models.checkpoints import read_safetensors
 from crate_nb.training.pictures import (
     Layout,
@@ -28,7 +28,6 @@ from crate_nb.training.pictures import (
     row_counts,
     visible_files,
 )
-from .pictures import say_once
 
 # %% ../../nbs/training/data.ipynb #ba0b92cc
 @dataclass(frozen=True)

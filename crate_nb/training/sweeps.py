@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, torch
 from ..core import UserError, as_path, check_choice, core_count, end_with_parent
-from ..core import generator, pick_device, progress_bar
-from ..core import show_warning, write_atomic
+from ..core import SAID, generator, pick_device, progress_bar
+from ..core import say_once, show_warning, write_atomic
 from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
 from .runs import Rule, read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, without_idle
-from .records import TOLD, Busy, Record, Store
+from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
 from .step import Step, build_model, data_for, logger
 from .loop import Paused, check_same_images
@@ -90,9 +90,8 @@ def _fitted(config: RunConfig, images: tuple[int, int] | None, given: Collection
         if name not in given and asked and asked > there:
             what = f"{config.dataset} has fewer {which} images than the {asked:,} of the scale"
             what += f"; we use all (choose fewer with --set {name}=N)"
-            if there and (what,) not in TOLD:  # an empty split raises an error later
-                TOLD.add((what,))
-                logger.warning(what)
+            if there:  # an empty split raises an error later
+                say_once(what)
             config = config.but(**{name: None})
     return config
 
@@ -347,7 +346,7 @@ _device: str | None = None  # device of a worker
 def _start_worker(reports: Connection, devices: Connection, names: Sequence[str], told: set):
     "Initialise a worker process: ignore Ctrl-C, and end with the parent."
     global _reports, _device
-    TOLD.update(told)  # messages already logged by the parent
+    SAID.update(told)  # messages already logged by the parent
     warnings.showwarning = show_warning
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -427,7 +426,7 @@ def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]
             pipes.enter_context, (*processes.Pipe(duplex=False), *processes.Pipe(duplex=False))
         )
         os.write(free.fileno(), bytes(map(names.index, devices)))  # each worker takes one byte
-        given = (reporting, slots, names, TOLD)
+        given = (reporting, slots, names, SAID)
         pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
         try:
             yield pool, reports
