@@ -67,7 +67,7 @@ SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else f"Python 3.11 to 3.13 is needed, this is {v[0]}.{v[1]}; name another with: make PYTHON=python3.12 ...")'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { rm -rf .venv; echo 'no virtual environment could be made; on Debian: apt-get install python3-venv' >&2; exit 1; }
 	@echo 'installing crate_nb and what it needs, PyTorch above all: one to five minutes'
-	@set -o pipefail; $(PIP) . $(SHOW)
+	@set -o pipefail; $(PIP) '.[paper]' $(SHOW)
 	@$(BIN)/python -c 'import crate_nb.cli, crate_nb.study.reproduce'
 	@touch $@
 

@@ -90,11 +90,32 @@ _all_ = [  # for `from crate_nb import *`
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
+def _module(name: str, what: str) -> _Any:
+    "Import a module; name the extra that is missing."
+    try:
+        return _importlib.import_module(f"crate_nb.{name}")
+    except ModuleNotFoundError as e:
+        if str(e.name).startswith("crate_nb"):
+            raise
+        absent = str(e.name).partition(".")[0]
+        why = f"{what} needs {absent}, which is not installed: pip install 'crate_nb[paper]'"
+        raise ImportError(why, name=absent) from None
+
+
 def __getattr__(name: str) -> _Any:
     "Import a public name from its module."
     if name in _HOME:
-        return getattr(_importlib.import_module(f"crate_nb.{_HOME[name]}"), name)
+        return getattr(_module(_HOME[name], name), name)
     raise AttributeError(f"module 'crate_nb' has no attribute {name!r}")
+
+
+def _command():
+    "The command crate-nb."
+    try:
+        main = _module("cli", "crate-nb").main
+    except ImportError as e:
+        raise SystemExit(f"error: {e}") from None
+    main()
 
 
 def __dir__() -> list[str]:

@@ -13,9 +13,8 @@ from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
-import matplotlib.pyplot as plt, numpy as np, scipy.linalg, torch, torch.nn.functional as F
-from matplotlib.colors import to_rgb
+from typing import TYPE_CHECKING, cast
+import numpy as np, scipy.linalg, torch, torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind
@@ -25,6 +24,9 @@ from .probe import as_written, evaluating, unwrapped
 from .tost import FourierPositions
 
 from .weights import resize_positions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # %% ../../nbs/models/attention.ipynb #a77e000c
 def _check_size(size: int, patch: int):
@@ -686,8 +688,10 @@ def _shown(x: Tensor) -> Tensor:  # (B, C, H, W) -> (B, H, W, 3)
     return x.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).float().cpu()
 
 
-def _rows(x: Tensor, titles: list[str]) -> tuple[plt.Figure, np.ndarray]:
+def _rows(x: Tensor, titles: list[str]) -> "tuple[Figure, np.ndarray]":
     "A figure with images in the first column; also return the other axes."
+    import matplotlib.pyplot as plt  # maps need no figures
+
     size = (1.3 * (1 + len(titles)), 1.35 * len(x))
     fig, axes = plt.subplots(len(x), 1 + len(titles), figsize=size, squeeze=False)
     for ax, title in zip(axes[0], ["image", *titles]):
@@ -702,7 +706,7 @@ def _rows(x: Tensor, titles: list[str]) -> tuple[plt.Figure, np.ndarray]:
 
 
 @torch.no_grad()
-def draw_heads(model: nn.Module, x: Tensor, layer: int | None = None) -> plt.Figure:
+def draw_heads(model: nn.Module, x: Tensor, layer: int | None = None) -> "Figure":
     """Draw the class token's map of each head, from 0 (dark) to its maximum (bright).
 
     Parameters
@@ -747,6 +751,8 @@ _COLOURS = ("#d55e00", "#0173b2", "#029e73", "#de8f05", "#cc78bc", "#56b4e9")
 
 def _painted(image: Tensor, masks: Tensor) -> Tensor:  # (H, W, 3), bool (masks, H, W)
     "The image in grey, with each mask tinted in another colour."
+    from matplotlib.colors import to_rgb
+
     out = image.mean(-1, keepdim=True).repeat(1, 1, 3)
     for i, mask in enumerate(masks):
         tint = torch.tensor(to_rgb(_COLOURS[i % len(_COLOURS)]))
@@ -761,7 +767,7 @@ def draw_mask_cut(
     layer: int | None = None,  # 1 to L; None: the last
     masks: int = 1,  # number of objects
     tau: float = 0.2,  # smallest cosine of similar patches, between 0 and 1
-) -> plt.Figure:  # one row per image
+) -> "Figure":  # one row per image
     "Draw the MaskCut masks of a layer's keys on the grey image."
     seen, size = _attention(model, x, layer), (x.shape[2], x.shape[3])
     cuts = [mask_cut(k, seen.patches(), masks, tau) for k in _patch_keys(seen)]
@@ -777,7 +783,7 @@ def draw_token_colours(
     model: nn.Module,  # as for `token_keys`
     x: Tensor,  # images (B, C, H, W), normalised
     layer: int | None = None,  # 1 to L; None: the last
-) -> plt.Figure:  # one row per image
+) -> "Figure":  # one row per image
     "Draw the keys of a layer as colours; similar keys have similar colours in all images."
     seen = _attention(model, x, layer)
     colours = token_colours(_patch_keys(seen), seen.patches()).cpu()

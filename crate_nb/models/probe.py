@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from numbers import Real
-from typing import Any, cast
-import matplotlib.pyplot as plt, pandas as pd, torch
-from matplotlib.ticker import MaxNLocator
+from typing import TYPE_CHECKING, Any, cast
+import pandas as pd, torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from ..core import UserError, check_choice, full_precision
@@ -26,6 +25,9 @@ from ..objective.rates import RateUndefined, check_eps, project, projected_codin
 from ..objective.srr import SPARSITY, srr_terms
 from .layer import Layer
 from .family import LayeredModel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # %% ../../nbs/models/probe.ipynb #9b0a0006
 def effective_rank(
@@ -820,8 +822,8 @@ _UNITS = {
 
 
 def draw_layers(
-    table: pd.DataFrame, term: str = "srr", ax: plt.Axes | None = None, **style: Any
-) -> plt.Axes:
+    table: pd.DataFrame, term: str = "srr", ax: "Axes | None" = None, **style: Any
+) -> "Axes":
     """
     Plot a term of `layerwise_srr` by layer, with the standard deviation over samples.
 
@@ -856,6 +858,9 @@ def draw_layers(
     'SRR'
     """
     check_choice("term", term, [name for name in _UNITS if name in table])
+    import matplotlib.pyplot as plt  # the model and its SRR need no figures
+    from matplotlib.ticker import MaxNLocator
+
     ax = ax or plt.gca()
     many = table.eps.nunique() > 1
     for eps, rows in table.groupby("eps"):

@@ -216,7 +216,7 @@ _CLASSIFIER = dict(  # text of a classifier's card
     kind="An image classifier",
     purpose="**It tells apart** {count} classes: {classes}.",
     loading="""```bash
-pip install git+https://github.com/crate-nb/crate_nb
+pip install 'crate_nb[paper] @ git+https://github.com/crate-nb/crate_nb'
 crate-nb predict FOLDER IMAGES
 ```
 
