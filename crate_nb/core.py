@@ -584,12 +584,28 @@ def device_name(
     return models[0] if models else "cpu"
 
 # %% ../nbs/core.ipynb #c07ec001
+def _nested_quotas() -> Iterator[float]:
+    "Cores that the cgroups of this process allow (version 2); joblib reads only the root's."
+    try:
+        with open("/proc/self/cgroup") as own:
+            path = next(line[3:].strip() for line in own if line.startswith("0::"))
+    except (OSError, KeyError, StopIteration):
+        return
+    folder = Path("/sys/fs/cgroup") / path.lstrip("/")
+    for group in (folder, *folder.parents[:-4]):
+        with suppress(OSError, KeyError, ValueError):  # such as max: no quota
+            with open(group / "cpu.max") as quota:
+                allowed, period = map(int, quota.read().split())
+            yield max(1, math.ceil(allowed / period))
+
+
 def core_count() -> int:  # at least 1
     "The number of CPU cores available to this process, or else of the machine."
     import joblib
 
     given = os.environ.get("SLURM_CPUS_PER_TASK", "")  # not every site binds a task to its cores
-    return min(joblib.cpu_count(), max(1, int(given)) if given.isdecimal() else math.inf)
+    asked = max(1, int(given)) if given.isdecimal() else math.inf
+    return min(joblib.cpu_count(), asked, *_nested_quotas())
 
 # %% ../nbs/core.ipynb #86e5bc90
 def _git(*args: str) -> subprocess.CompletedProcess:

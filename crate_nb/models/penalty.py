@@ -17,7 +17,7 @@ from ..objective.rates import check_eps
 from ..objective.srr import SPARSITY, pick_layer, sparse_rate_reduction
 from .layer import Layer
 from .probe import Adapter, Subspaces, is_compiled, layers_of, subspaces_of
-from .probe import tokens_of, unwrapped
+from .probe import size_of, tokens_of, unwrapped
 
 # %% ../../nbs/models/penalty.ipynb #47224277
 def _again(value: Any, detach: bool) -> Any:
@@ -48,8 +48,7 @@ class _Penalty:
         self.is_running = False  # during the layer's second call
 
     def begin(self, model: nn.Module, args: tuple, kwargs: dict) -> None:
-        tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor) and x.ndim]
-        self.size = len(tensors[0]) if tensors else None
+        self.size = size_of(dict(enumerate(args)) | kwargs)
 
     def note(self, l: int, layer: nn.Module, args: tuple, kwargs: dict) -> None:
         if not self.is_running:

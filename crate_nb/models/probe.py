@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ADAPTERS', 'SUBSPACES', 'Subspaces', 'TERMS', 'effective_rank', 'unwrapped', 'plain_names', 'is_compiled',
            'as_written', 'hooked', 'find_modules', 'head_subspaces', 'call_model', 'run_layers', 'Adapter',
-           'adapter_of', 'tensor_of', 'tokens_of', 'subspaces_of', 'layers_of', 'evaluating', 'SrrWarning',
+           'adapter_of', 'tensor_of', 'tokens_of', 'subspaces_of', 'layers_of', 'size_of', 'evaluating', 'SrrWarning',
            'layerwise_srr', 'draw_layers', 'published_rates']
 
 # %% ../../nbs/models/probe.ipynb #9b0a0003
@@ -603,7 +603,9 @@ class _Watcher:
 _PADDING = {"attention_mask": 0, "src_key_padding_mask": 1}  # value that marks padding
 
 
-def _size_of(batch: object) -> int | None:
+def size_of(
+    batch: object,  # arguments of a model, or its first argument
+) -> int | None:
     "The number of samples, if known; raise a `UserError` for padding."
     if not isinstance(batch, Mapping):
         x = _first(batch)
@@ -643,7 +645,7 @@ def evaluating(
 
 def _terms_of_batch(model: nn.Module, batch: object, watcher: _Watcher):
     "Run a batch; return the layers that ran and their terms (B, E, L, terms)."
-    watcher.runs, watcher.size = [], _size_of(batch)
+    watcher.runs, watcher.size = [], size_of(batch)
     watcher.adapter.run(model, batch)
     ran = [one for one, _ in watcher.runs]
     idle = [one for one in watcher.chosen.values() if one not in ran]

@@ -281,7 +281,11 @@ class Work:
 TRAIN = Work()  # requires only a record
 
 # %% ../../nbs/training/sweeps.ipynb #3f1d7b03
-def failure_note(store: Store, id: str) -> Path:
+def failure_note(
+    store: Store,  # of the run
+    id: str,  # of the run
+) -> Path:  # may not exist
+    "The file with the reason of a run's failure."
     return store.work(id) / "failed.txt"
 
 
@@ -505,7 +509,11 @@ def run_all(
     return {id: why for id, why in ended.items() if why}
 
 # %% ../../nbs/training/sweeps.ipynb #16a00013
-def check_data(configs: Sequence[RunConfig], place: Place):
+def check_data(
+    configs: Sequence[RunConfig],  # at least one, all on one data set
+    place: Place,  # of their records and images
+):
+    "Raise a `UserError` unless the images can be read and are those of the recorded runs."
     first = configs[0]
     check_same_images(place.store(first), data_for(first, place.data), first)
 
