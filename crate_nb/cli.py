@@ -4,15 +4,20 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import ast, difflib, io, json, os, shlex, shutil, sys, tempfile, time, warnings
-from collections.abc import Mapping, Sequence
+import ast, difflib, getpass, importlib, io, json, os, platform, re, shlex, shutil, sys
+import tempfile, time, warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, suppress
+from functools import partial
+from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
-from .core import UserError, as_path, check_choice, core_count, home, pick_device
-from .core import progress_bar, project_root, show_warning, shown_commit, write_atomic
+from .core import UserError, as_path, check_choice, core_count, device_name, git_commit
+from .core import home, pick_device, progress_bar, project_root, resolve, show_warning
+from .core import shown_commit, write_atomic
 
 if TYPE_CHECKING:  # for annotations only
     import pandas as pd
@@ -24,7 +29,7 @@ if TYPE_CHECKING:  # for annotations only
 # %% auto #0
 __all__ = ['cli', 'main', 'dry_run', 'reproduce_command', 'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_best',
            'runs_show', 'runs_check', 'claims_command', 'report_command', 'data_command', 'results_table',
-           'sweep_command', 'measure_command', 'export_command', 'predict_command', 'bench_command']
+           'sweep_command', 'measure_command', 'export_command', 'predict_command', 'bench_command', 'doctor_command']
 
 # %% ../nbs/cli.ipynb #c7a1f0de
 class _Group(click.Group):
@@ -1037,3 +1042,101 @@ def bench_command(names, device, threads):
             bar.set_postfix_str(name)
             run_notebook(notebooks[name], dict(p), folder / "notebooks" / p.engine.device.type)
     click.echo(f"\nresults: {os.path.relpath(folder)}")
+
+# %% ../nbs/cli.ipynb #d0c70002
+def _requirements() -> dict[str, list[str]]:
+    "Extra -> the packages that it adds; the empty extra is crate_nb itself."
+    found: dict[str, list[str]] = {"": []}
+    with suppress(metadata.PackageNotFoundError):  # a folder that was copied, not installed
+        for line in metadata.requires("crate_nb") or ():
+            ((name, extra),) = re.findall(r"^([\w.-]+)(?:.*extra == .(\w+))?", line)
+            found.setdefault(extra, []).append(name)
+    return found
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return f"missing; pip install {name}"
+
+
+def _extra(extra: str, names: Sequence[str]) -> str:
+    missing = ", ".join(name for name in names if _version(name).startswith("missing"))
+    return f"missing {missing}; pip install 'crate_nb[{extra}]'" if missing else "complete"
+
+# %% ../nbs/cli.ipynb #d0c70004
+def _data_set(name: str) -> str:
+    from crate_nb.training.data import ARCHIVES, find_archive, find_tree
+
+    try:
+        found = find_archive(ARCHIVES[name]) if name in ARCHIVES else find_tree(name)
+    except UserError:
+        return f"unusable; for the reason: crate-nb data {name}"
+    return "found" if found else f"not found; crate-nb data {name}"
+
+
+def _memory() -> str:
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
+
+
+def _gpus() -> str:
+    import torch
+
+    found = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
+    return ", ".join(f"{g.name} ({g.total_memory / 2**30:.0f} GiB)" for g in found) or "none"
+
+
+def _shown_home() -> str:
+    folder, user = home(), Path.home().resolve()
+    if (folder / "settings.ini").is_file():
+        return "a clone"
+    if not folder.is_relative_to(user):
+        return "a folder outside ~"
+    below = f"~/{folder.relative_to(user).as_posix()}"
+    names = getpass.getuser(), platform.node().split(".")[0]
+    return "a folder below ~" if any(name in below for name in names) else below
+
+# %% ../nbs/cli.ipynb #d0c70006
+def _facts() -> Iterator[tuple[str, Callable[[], str]]]:
+    "What `doctor` prints: names, and functions that find the values."
+    needed = _requirements()
+    yield "crate_nb", lambda: f"{__version__} (commit {git_commit() or 'unknown'})"
+    yield "Python", platform.python_version
+    for name in needed.pop("") + needed.get("paper", []):
+        yield name, partial(_version, name)
+    yield "system", platform.platform
+    yield "processor", lambda: device_name(pick_device("cpu"))
+    yield "usable cores", lambda: str(core_count())
+    yield "torch threads", lambda: str(resolve("torch:get_num_threads")())
+    yield "memory", _memory
+    yield "GPU", _gpus
+    yield "home", _shown_home
+    for name in _NAMES.split(", ")[1:]:  # digits are a part of scikit-learn
+        yield f"data {name}", partial(_data_set, name)
+    for extra, names in needed.items():
+        yield f"extra {extra}", partial(_extra, extra, names)
+
+
+def _known(fact: Callable[[], str]) -> str:
+    try:
+        return fact()
+    except Exception as e:
+        return f"unknown ({type(e).__name__})"
+
+
+@cli.command("doctor")
+def doctor_command():
+    """Print versions, machine, data sets and missing parts.
+
+    Paste the output into a bug report. It holds no names of users or hosts.
+    """
+    with redirect_stderr(io.StringIO()):
+        facts = {name: _known(fact) for name, fact in _facts()}
+    width = max(map(len, facts))
+    click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()))
+    try:
+        importlib.import_module("torch")
+    except Exception as e:
+        how = "for the reason: python -c 'import torch'"
+        raise UserError(f"torch can't be imported ({type(e).__name__}); {how}") from e
