@@ -297,12 +297,11 @@ def prepend(
 def sine_positions(
     count: int,  # N
     dim: int,  # d
-    dtype: torch.dtype = torch.float32,  # of the result
-) -> Tensor:  # (1, N, d)
+) -> Tensor:  # (1, N, d), float64
     "Fixed positions: sines and cosines of the index at d / 2 frequencies, interleaved."
     rank = torch.arange(0, dim, 2, dtype=torch.float64) / dim
     angles = torch.arange(count, dtype=torch.float64)[:, None] * 1e4**-rank
-    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[None, :, :dim].to(dtype)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[None, :, :dim]
 
 # %% ../../nbs/models/family.ipynb #2f6b902b
 class Tokeniser(nn.Module):
@@ -333,7 +332,8 @@ class Tokeniser(nn.Module):
         "Compute the tokens; raise a `UserError` for images of another shape."
         check_images(x, self.architecture)
         z = self.embed(patchify(x, self.architecture.patch_size))
-        return self.dropout(prepend(self.cls_token, z) + self.positions)
+        z = prepend(self.cls_token, z)
+        return self.dropout(z + self.positions.to(self.cls_token.dtype))
 
     def flops(
         self,
