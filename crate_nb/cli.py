@@ -4,7 +4,7 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import ast, difflib, getpass, importlib, io, json, os, platform, re, shlex, shutil, sys
+import ast, difflib, importlib, io, json, os, platform, re, shlex, shutil, sys
 import tempfile, time, warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, suppress
@@ -1093,9 +1093,7 @@ def _shown_home() -> str:
         return "a clone"
     if not folder.is_relative_to(user):
         return "a folder outside ~"
-    below = f"~/{folder.relative_to(user).as_posix()}"
-    names = getpass.getuser(), platform.node().split(".")[0]
-    return "a folder below ~" if any(name in below for name in names) else below
+    return "a folder below ~"
 
 # %% ../nbs/cli.ipynb #d0c70006
 def _facts() -> Iterator[tuple[str, Callable[[], str]]]:

@@ -158,7 +158,7 @@ class TimmModel(TimmClassifier):
         a = replace(self.architecture, num_classes=num_classes or 1, pool=self.pool)
         self.architecture, self.num_classes = a, num_classes
         new = Classifier(replace(a, depth=1)).head[1] if num_classes else nn.Identity()
-        self.head[1] = new.to(self.tokeniser.positions).train(self.training)
+        self.head[1] = new.to(self.tokeniser.cls_token).train(self.training)
 
     def no_weight_decay(self) -> set[str]:
         "Parameters without weight decay."

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind
 from .layer import VARIANTS
-from .family import Architecture, LayeredModel
+from .family import Architecture, LayeredModel, sine_positions
 from .probe import as_written, evaluating, unwrapped
 from .tost import FourierPositions
 
@@ -62,7 +62,8 @@ def at_size(model: LayeredModel, size: int) -> LayeredModel:
     Returns
     -------
     LayeredModel
-        Shares all weights with `model` except the positions, which we interpolate.
+        Shares all weights with `model` except the positions, which we interpolate (learned) or
+        compute (sines).
 
     Raises
     ------
@@ -101,7 +102,10 @@ def _resize_tokeniser(model: LayeredModel, resized: Architecture):
             f"a {type(model).__name__} has no learned positions to interpolate; "
             f"give it images of {model.architecture.image_size} pixels"
         )
-    tokeniser.positions = _positions_at(positions, resized.image_size // resized.patch_size)
+    if VARIANTS[resized.variant].positions == "sine":
+        tokeniser.positions = sine_positions(resized.patches + 1, resized.dim).to(positions)
+    else:
+        tokeniser.positions = _positions_at(positions, resized.image_size // resized.patch_size)
     tokeniser.architecture = resized
 
 # %% ../../nbs/models/attention.ipynb #a77e000f

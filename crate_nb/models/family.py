@@ -138,6 +138,8 @@ class Architecture:
         check_sizes(self.image_size, self.patch_size, self.dim, heads)
         check_sizes(self.image_width or self.image_size, self.patch_size, self.dim, heads)
         object.__setattr__(self, "lam", self._own_lam())  # the only way in a frozen class
+        if VARIANTS[self.variant].recurrent and self.dim % 2:
+            raise UserError(f"{self.variant} needs an even width, not {self.dim}")
         for name in _usual_values(self):
             object.__setattr__(self, name, None)
         _check_used(self)
@@ -373,7 +375,8 @@ def init_vit(
     "Initialise as in timm's ViT."
     init_truncated(model)
     nn.init.normal_(model.tokeniser.cls_token, std=1e-6)
-    nn.init.trunc_normal_(model.tokeniser.positions, std=0.02)
+    if isinstance(model.tokeniser.positions, nn.Parameter):
+        nn.init.trunc_normal_(model.tokeniser.positions, std=0.02)
 
 # %% ../../nbs/models/family.ipynb #6b0d0008
 def init_alpha(
@@ -382,7 +385,8 @@ def init_alpha(
     "Initialise as in CRATE-alpha's training code, which the dictionaries already match."
     init_linear(model.tokeniser.embed, nn.init.kaiming_uniform_)
     nn.init.normal_(model.tokeniser.cls_token, std=1e-6)
-    nn.init.normal_(model.tokeniser.positions, std=0.02)
+    if isinstance(model.tokeniser.positions, nn.Parameter):
+        nn.init.normal_(model.tokeniser.positions, std=0.02)
     for part in (*model.layers, model.head):
         init_linear(part, partial(nn.init.normal_, std=0.02))
     for layer in model.layers:
@@ -407,13 +411,21 @@ class Recurrences(nn.ModuleList):
         layer: Layer,  # with `steps`
         count: int,  # L
     ):
-        super().__init__([layer])
-        for time in range(2, count + 1):
-            same = {id(t): t for t in (*layer.parameters(), *layer.buffers())}
-            self.append(deepcopy(layer, same))
-            self[-1].steps.time = time
+        super().__init__([layer, *(deepcopy(layer) for _ in range(count - 1))])
+        for time, other in enumerate(self, 1):
+            steps: Any = other.steps
+            steps.time = time
+        self.tie()
         self.register_state_dict_post_hook(_only_first)
         self.register_load_state_dict_pre_hook(_repeat)
+        self.register_load_state_dict_post_hook(lambda module, _: module.tie())
+
+    def tie(self):
+        "Give all modules the tensors of the first."
+        for other in self[1:]:
+            for own, shared in zip(other.modules(), self[0].modules()):
+                own._parameters.update(shared._parameters)
+                own._buffers.update(shared._buffers)
 
     def __getitem__(self, index):
         "One layer, or several for a slice."
@@ -429,11 +441,10 @@ def _only_first(module, state, prefix, *_):
 
 def _repeat(module, state, prefix, *_):
     "Give every module of a state dict the tensors of the first."
-    first = {
-        k.removeprefix(f"{prefix}0."): v for k, v in state.items() if k.startswith(f"{prefix}0.")
-    }
-    for time in range(1, len(module)):
-        state |= {f"{prefix}{time}.{name}": tensor for name, tensor in first.items()}
+    first = {k: v for k, v in state.items() if k.startswith(f"{prefix}0.")}
+    for name, tensor in first.items():
+        for time in range(1, len(module)):
+            state.setdefault(f"{prefix}{time}.{name.removeprefix(f'{prefix}0.')}", tensor)
 
 # %% ../../nbs/models/family.ipynb #5e1a7c02
 class LayeredModel(nn.Module):

@@ -89,9 +89,9 @@ class BiSoftmaxAttention(Sublayer):
         self,
         v: Tensor,  # (d,) float64
     ) -> Tensor:  # (d,)
-        "Path weights through U and the gains of the values; normalisation counts as one."
+        "Path weights through U and the gains of the values, twice, since two softmaxes are added."
         gain = self.value.weight.double().square().repeat(self.heads)
-        return v @ self.U.double().mT.square() * gain
+        return 2 * (v @ self.U.double().mT.square()) * gain
 
     def attention(
         self,

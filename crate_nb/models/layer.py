@@ -44,7 +44,7 @@ class Variant:
     embed : str, default "normed"
         Patch embedding, a row of `EMBEDDINGS`.
     positions : {"learned", "sine"}, default "learned"
-        Learned positions, or fixed sines and cosines of the patch's index.
+        Learned positions, or fixed sines and cosines of the token's index.
     pool : {"class", "mean"}, default "class"
         Input of the head: the class token or the mean of the patches.
     init : str, default "pytorch"
@@ -63,7 +63,8 @@ class Variant:
     Raises
     ------
     UserError
-        For another `sign`, `positions` or `pool`; we look up the other names when a model is built.
+        For another `sign`, `positions` or `pool`, or fields that conflict; we look up the other
+        names when a model is built.
 
     Examples
     --------
@@ -99,6 +100,12 @@ class Variant:
             )
         check_choice("positions", self.positions, ("learned", "sine"))
         check_choice("pool", self.pool, ("class", "mean"))
+        if self.recurrent and not self.skip:
+            raise UserError("a recurrent variant starts with steps of 0; give it skip=True")
+        if self.sparsify == "none" and self.skip:
+            raise UserError("sparsify 'none' returns its tokens, so skip would double them")
+        if self.model != "classifier" and (self.recurrent or self.positions != "learned"):
+            raise UserError("only a classifier can be recurrent or have positions 'sine'")
 
 # %% ../../nbs/models/layer.ipynb #83435c87
 _MLP: dict[str, Any] = dict(sparsify="mlp", skip=True, norm_eps=1e-6)
