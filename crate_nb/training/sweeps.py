@@ -412,11 +412,15 @@ def _watch(futures, reports: Connection, bar) -> set[str]:
 def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
     "The futures of `calls`, only some if a worker dies during submission."
     futures = {}
+    # Workers start here and inherit the mask, so that Ctrl-C never interrupts their imports.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         for id, call in calls.items():
             futures[id] = pool.submit(_work, *call)
     except process.BrokenProcessPool:
         pass
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return futures
 
 
