@@ -8,7 +8,8 @@ __all__ = ['bisoftmax', 'BiSoftmaxAttention', 'TiedMLP', 'TokenSteps']
 # %% ../../nbs/models/hyperset.ipynb #1bcdebc4
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
-from .compress import COMPRESS, Sublayer
+from ..objective.rates import project
+from .compress import COMPRESS, Sublayer, SubspaceAttention
 from .sparsify import SPARSIFY
 
 # %% ../../nbs/models/hyperset.ipynb #1af76730
@@ -19,7 +20,7 @@ def bisoftmax(
     return torch.softmax(scores, -1) + torch.softmax(scores, -2)
 
 # %% ../../nbs/models/hyperset.ipynb #9c92ced5
-class BiSoftmaxAttention(Sublayer):
+class BiSoftmaxAttention(SubspaceAttention):
     "Hyper-SET's attention: one matrix, RMS-normalised heads, softmax over keys and queries."
 
     normed = False  # it normalises the heads
@@ -31,23 +32,16 @@ class BiSoftmaxAttention(Sublayer):
         dropout: float = 0.0,  # on the attention weights, in training
         **_,  # ignored
     ):
-        super().__init__()
-        self.heads, self.dropout = heads, dropout
-        self.U = nn.Linear(dim, dim, bias=False).weight  # (d, d): stacked U_k^T
+        super().__init__(dim, heads, dropout)
         p = dim // heads
         self.query, self.key, self.value = nn.RMSNorm(p), nn.RMSNorm(p), nn.RMSNorm(p)
-
-    @property
-    def u(self) -> Tensor:  # (K, d, p), a view of U
-        "The subspaces of this sublayer."
-        return self.U.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
     def coordinates(
         self,
         z: Tensor,  # tokens (..., N, d)
     ) -> Tensor:  # w (..., K, N, p)
         "Coordinates of the tokens in each subspace."
-        return F.linear(z, self.U).unflatten(-1, (self.heads, -1)).transpose(-3, -2)
+        return project(z, self.u)
 
     def weights(
         self,
@@ -91,7 +85,7 @@ class BiSoftmaxAttention(Sublayer):
     ) -> Tensor:  # (d,)
         "Path weights through U and the gains of the values, twice, since two softmaxes are added."
         gain = self.value.weight.double().square().repeat(self.heads)
-        return 2 * (v @ self.U.double().mT.square()) * gain
+        return 2 * super().paths(v) * gain
 
     def attention(
         self,

@@ -285,8 +285,9 @@ def layer_flops(
     tokens: int | None = None,  # number of output tokens; None: all
 ) -> int:  # for the whole batch
     "FLOP of the matrix products in a forward pass."
-    halves = layer.compress.flops(n, batch, tokens) + layer.sparsify.flops(n, batch, tokens)
-    count = batch * (tokens or n)
+    read = tokens or n  # the second sublayer acts on these only
+    halves = layer.compress.flops(n, batch, tokens) + layer.sparsify.flops(read, batch)
+    count = batch * read
     steps = 0 if layer.steps is None else layer.steps.flops(count)
     return halves + layer.output.flops(count) + steps
 

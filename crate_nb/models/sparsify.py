@@ -208,22 +208,6 @@ class Unchanged(Sublayer):
         "Return the tokens."
         return z
 
-    def flops(
-        self,
-        n: int,  # N, tokens per sample
-        batch: int = 1,  # samples
-        tokens: int | None = None,  # number of output tokens; None: all
-    ) -> int:  # for the whole batch
-        "No FLOP."
-        return 0
-
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (d,)
-        "The same path weights."
-        return v
-
 # %% ../../nbs/models/sparsify.ipynb #356efa3f
 # name -> builder from sizes; add a row for a new second sublayer
 SPARSIFY: dict[str, Callable[..., Sublayer]] = {
