@@ -4,32 +4,26 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import ast, difflib, importlib, io, json, os, platform, re, shlex, shutil, sys
-import tempfile, time, warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, suppress
-from functools import partial
-from importlib import metadata
+import ast, difflib, importlib, io, json, os, shlex, shutil, sys, tempfile, time, warnings
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
-from .core import UserError, as_path, check_choice, core_count, device_name, git_commit
-from .core import home, pick_device, progress_bar, project_root, resolve, show_warning
-from .core import shown_commit, write_atomic
+from .core import UserError, as_path, check_choice, home, pick_device, progress_bar
+from .core import project_root, shown_commit, show_warning, write_atomic
 
 if TYPE_CHECKING:  # for annotations only
     import pandas as pd
     from crate_nb.training.runs import RunConfig
-    from crate_nb.training.records import Record, Store
-    from crate_nb.training.engine import Place
+    from crate_nb.training.records import Record
     from crate_nb.study.reproduce import Order
 
 # %% auto #0
-__all__ = ['cli', 'main', 'dry_run', 'reproduce_command', 'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_best',
-           'runs_show', 'runs_check', 'claims_command', 'report_command', 'data_command', 'results_table',
-           'sweep_command', 'measure_command', 'export_command', 'predict_command', 'bench_command', 'doctor_command']
+__all__ = ['cli', 'main', 'reproduce_command', 'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_best',
+           'runs_show', 'runs_check', 'claims_command', 'report_command', 'data_command', 'sweep_command',
+           'measure_command', 'export_command', 'predict_command', 'bench_command', 'doctor_command']
 
 # %% ../nbs/cli.ipynb #c7a1f0de
 class _Group(click.Group):
@@ -158,53 +152,6 @@ _MEASURE_SETTINGS = (
     "images, srr_images, draws, seed, layernorm, srr_layernorm, convention, eps, lam"
 )
 
-# %% ../nbs/cli.ipynb #c110000d
-def _run_table(configs: Sequence[RunConfig], store: Store) -> str:
-    import pandas as pd
-    from crate_nb.training.records import training_name
-
-    rows = [
-        dict(
-            variant=c.variant,
-            training=training_name(c),
-            dataset=c.dataset,
-            seed=c.seed,
-            id=c.id,
-            record="yes" if c in store else "missing",
-        )
-        for c in configs
-    ]
-    return pd.DataFrame(rows).to_string(index=False) if rows else "no runs needed"
-
-
-def _cost(configs: Sequence[RunConfig], place: Place) -> str:
-    from crate_nb.training.sweeps import duration, estimate_seconds
-
-    kind = pick_device(place.device).type
-    cores = min(max(1, len(configs)), core_count()) if kind == "cpu" else 1
-    seconds = sum(estimate_seconds(c, place.data, place.device) for c in configs) / cores
-    early = any(c.stop_loss or c.levels for c in configs)
-    bound = "; an upper bound, since some runs stop early" if early else ""
-    return f"about {duration(seconds)} here ({kind}, {cores} at a time{bound})"
-
-
-def dry_run(
-    order: Order,  # what to reproduce
-) -> str:  # a table of the runs, and a line with their number and time
-    "The recorded and missing runs, and an estimate of the time they take here."
-    from crate_nb.training.records import Store
-    from crate_nb.study.reproduce import plan_runs
-
-    store, parts = Store(order.scale), plan_runs(order)
-    configs = [c for part in parts for c in part.configs]
-    there = sum(c in store for c in configs)
-    missing = [c for c in configs if order.force or c not in store]
-    what = f"the {len(missing)} {'to train' if order.force else 'missing ones'}"
-    return (
-        f"{_run_table(configs, store)}\n\n"
-        f"{there} of {len(configs)} runs are recorded; {what} take {_cost(missing, order.place)}"
-    )
-
 # %% ../nbs/cli.ipynb #c1100010
 def _writable(folder: Path):
     "Fail now rather than after an hour of training."
@@ -305,7 +252,7 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     deadline = _deadline(budget)
     from crate_nb.training.sweeps import place_of
     from crate_nb.study.results import Parameters, chosen, default_results
-    from crate_nb.study.reproduce import Order, reproduce
+    from crate_nb.study.reproduce import Order, dry_run, reproduce
 
     project_root()  # fail before any work without a clone
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
@@ -555,93 +502,6 @@ def runs_show(id, scale):
     click.echo(record.history_frame().round(4).to_string(index=False))
 
 # %% ../nbs/cli.ipynb #c110001c
-_CIRCUMSTANCES = (  # of the provenance: these may change the result of a run
-    "data_digest",
-    "package",
-    "commit",
-    "torch",
-    "device",
-    "threads",
-    "dtype",
-    "compiled",
-)
-
-
-def _train_again(record: Record, place: Place, measured: bool = False) -> Record:
-    "Retrain the run of a record in a temporary folder, compiled if the original was and we can."
-    from crate_nb.training.engine import can_compile
-    from crate_nb.training.loop import train
-    from crate_nb.study.measures import train_and_measure
-
-    was_compiled = bool(record.provenance.get("compiled"))
-    compiled = was_compiled and pick_device(place.device).type == "cpu" and can_compile()
-    threads = record.provenance["threads"]
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "data" / "runs"
-        place = place.but(threads=threads, root=root, compiled=compiled)
-        return (train_and_measure if measured else train)(record.config, place)
-
-
-def _other_circumstances(record: Record, again: Record) -> str:
-    then, now = record.provenance, again.provenance
-    changed = [k for k in _CIRCUMSTANCES if (then.get(k) or None) != (now.get(k) or None)]
-    then = then | dict(commit=shown_commit(then.get("commit")))
-    return "; ".join(f"{k} {then.get(k)} then, {now.get(k)} now" for k in changed)
-
-
-def _explain(id: str, verdict: str, freedom: int, other: str) -> str:
-    "The possible causes of a difference; a `UserError` if the runs differ too much."
-    if not other:
-        raise UserError(
-            f"{id} differs from a rerun with the same code, torch and processor; "
-            "the record was edited"
-        )
-    allowed = "two seed replicates differ by up to `allowed`"
-    seeds = f"{allowed}, estimated with {freedom} degrees of freedom"
-    if verdict == "as another seed would be":
-        return f"{verdict} ({seeds}); possible causes: {other}"
-    if verdict == "not the same":
-        unknown = "we have no records of other seeds to judge the difference by"
-        return f"{verdict}, and {unknown}; possible causes: {other}"
-    raise UserError(f"{id} is different ({seeds}); other circumstances that changed: {other}")
-
-
-def _say_runs(record: Record, again: Record, scale: str) -> str:
-    "Print and return whether two runs are the same; a `UserError` if they differ too much."
-    from crate_nb.training.records import Store, compare_runs
-
-    verdict, table = compare_runs(record, again, Store(scale))
-    other = _other_circumstances(record, again)
-    if verdict == "the same":
-        although = f" (although {other})" if other else ""
-        click.echo(
-            f"the same, bit for bit: history, probes and final metrics of {record.id}{although}"
-        )
-    else:
-        click.echo(table.round(4).to_string(index=False))
-        click.echo(_explain(record.id, verdict, table.freedom.min(), other))
-    return verdict
-
-
-def _say_measures(record: Record, again: Record, is_same_run: bool):
-    "Compare the measures of two records; a `UserError` if they differ and the runs do not."
-    from crate_nb.study.measures import MEASURE_TOLERANCE, compare_measures
-
-    table = compare_measures(record, again)
-    click.echo(table.to_string(index=False, float_format="{:.6g}".format))
-    wrong = ", ".join(table.measure[~table.agrees])
-    within = f"within {MEASURE_TOLERANCE:.0%}"
-    if not wrong:
-        return click.echo(f"the same measures, {within}: all {len(table)} of {record.id}")
-    if is_same_run:
-        then, now = (shown_commit(r.provenance.get("measure_commit")) for r in (record, again))
-        raise UserError(
-            f"the model is the same, but these measures do not agree {within}: {wrong}; "
-            f"measured by commit {then} then, {now} now"
-        )
-    click.echo(f"the runs differ, and so do these measures: {wrong} (the others agree {within})")
-
-
 @runs_group.command("check")
 @click.argument("id")
 @_any_scale
@@ -660,6 +520,7 @@ def runs_check(id, scale, dataset, device, init, measured):
     We compare history, probes and final metrics; with --measures, also the complexity measures. The
     record does not change.
     """
+    from crate_nb.study.rerun import compare_measured, compare_trained, train_again
     from crate_nb.training.sweeps import place_of
 
     scale, record = _record(id, scale)
@@ -667,10 +528,11 @@ def runs_check(id, scale, dataset, device, init, measured):
     is_measured = any(record.ends().values())
     if measured and not is_measured:
         raise UserError(f"record {record.id} has no measures; check it without --measures")
-    again = _train_again(record, place, measured)
-    verdict = _say_runs(record, again, scale)
+    again = train_again(record, place, measured)
+    same, text = compare_trained(record, again, scale)
+    click.echo(text)
     if measured:
-        _say_measures(record, again, is_same_run=verdict == "the same")
+        click.echo(compare_measured(record, again, same))
     elif is_measured:
         click.echo("measures not compared; add --measures to compare them")
 
@@ -785,43 +647,9 @@ def _submitted(jobs: Sequence) -> str:
     return f"{len(jobs)} jobs submitted{first}; check them with --status"
 
 
-def results_table(
-    configs: Sequence[RunConfig],  # of a sweep
-    scale: str,  # of its records
-) -> pd.DataFrame:  # one row for each combination of the varied fields; empty without records
-    "The results of a sweep: mean and half-width of the 95 % interval over seeds."
-    import pandas as pd
-    from crate_nb.training.runs import varied_fields
-    from crate_nb.training.records import Store
-
-    varied = varied_fields(configs)
-    rows: dict[tuple, list[dict[str, Any]]] = {}
-    for record in filter(None, map(Store(scale).get, configs)):
-        cell = tuple("none" if (v := getattr(record.config, k)) is None else v for k in varied)
-        rows.setdefault(cell, []).append(record.final)
-    return pd.DataFrame([dict(zip(varied, cell)) | _means(rows[cell]) for cell in rows])
-
-
-_METRICS = {
-    "val_accuracy": "validation accuracy (%)",
-    "test_accuracy": "test accuracy (%)",
-    "test_loss": "test loss",
-    "epochs": "epochs",
-}
-
-
-def _means(finals: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    "The metrics common to all runs of a cell, each with its interval; the number of seeds."
-    from crate_nb.study.answers import interval
-    from crate_nb.study.figures import plus_minus
-
-    known = [key for key in _METRICS if all(key in final for final in finals)]
-    means = {_METRICS[key]: plus_minus(interval([f[key] for f in finals])) for key in known}
-    return means | dict(seeds=len(finals))
-
-
 def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     "Print the state and the results of a sweep; a `UserError` if runs are not done."
+    from crate_nb.study.reproduce import results_table
     from crate_nb.training.slurm import describe
 
     click.echo(describe(status))
@@ -1043,96 +871,18 @@ def bench_command(names, device, threads):
             run_notebook(notebooks[name], dict(p), folder / "notebooks" / p.engine.device.type)
     click.echo(f"\nresults: {os.path.relpath(folder)}")
 
-# %% ../nbs/cli.ipynb #d0c70002
-def _requirements() -> dict[str, list[str]]:
-    "Extra -> the packages that it adds; the empty extra is crate_nb itself."
-    found: dict[str, list[str]] = {"": []}
-    with suppress(metadata.PackageNotFoundError):  # a folder that was copied, not installed
-        for line in metadata.requires("crate_nb") or ():
-            ((name, extra),) = re.findall(r"^([\w.-]+)(?:.*extra == .(\w+))?", line)
-            found.setdefault(extra, []).append(name)
-    return found
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return f"missing; pip install {name}"
-
-
-def _extra(extra: str, names: Sequence[str]) -> str:
-    missing = ", ".join(name for name in names if _version(name).startswith("missing"))
-    return f"missing {missing}; pip install 'crate_nb[{extra}]'" if missing else "complete"
-
-# %% ../nbs/cli.ipynb #d0c70004
-def _data_set(name: str) -> str:
-    from crate_nb.training.data import ARCHIVES, find_archive, find_tree
-
-    try:
-        found = find_archive(ARCHIVES[name]) if name in ARCHIVES else find_tree(name)
-    except UserError:
-        return f"unusable; for the reason: crate-nb data {name}"
-    return "found" if found else f"not found; crate-nb data {name}"
-
-
-def _memory() -> str:
-    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
-
-
-def _gpus() -> str:
-    import torch
-
-    found = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
-    return ", ".join(f"{g.name} ({g.total_memory / 2**30:.0f} GiB)" for g in found) or "none"
-
-
-def _shown_home() -> str:
-    folder, user = home(), Path.home().resolve()
-    if (folder / "settings.ini").is_file():
-        return "a clone"
-    if not folder.is_relative_to(user):
-        return "a folder outside ~"
-    return "a folder below ~"
-
 # %% ../nbs/cli.ipynb #d0c70006
-def _facts() -> Iterator[tuple[str, Callable[[], str]]]:
-    "What `doctor` prints: names, and functions that find the values."
-    needed = _requirements()
-    yield "crate_nb", lambda: f"{__version__} (commit {git_commit() or 'unknown'})"
-    yield "Python", platform.python_version
-    for name in needed.pop("") + needed.get("paper", []):
-        yield name, partial(_version, name)
-    yield "system", platform.platform
-    yield "processor", lambda: device_name(pick_device("cpu"))
-    yield "usable cores", lambda: str(core_count())
-    yield "torch threads", lambda: str(resolve("torch:get_num_threads")())
-    yield "memory", _memory
-    yield "GPU", _gpus
-    yield "home", _shown_home
-    for name in _NAMES.split(", ")[1:]:  # digits are a part of scikit-learn
-        yield f"data {name}", partial(_data_set, name)
-    for extra, names in needed.items():
-        yield f"extra {extra}", partial(_extra, extra, names)
-
-
-def _known(fact: Callable[[], str]) -> str:
-    try:
-        return fact()
-    except Exception as e:
-        return f"unknown ({type(e).__name__})"
-
-
 @cli.command("doctor")
 def doctor_command():
     """Print versions, machine, data sets and missing parts.
 
     Paste the output into a bug report. It holds no names of users or hosts.
     """
-    with redirect_stderr(io.StringIO()):
-        facts = {name: _known(fact) for name, fact in _facts()}
-    width = max(map(len, facts))
-    click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()))
+    from crate_nb.study.doctor import facts
+
+    found = facts()
+    width = max(map(len, found))
+    click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in found.items()))
     try:
         importlib.import_module("torch")
     except Exception as e:

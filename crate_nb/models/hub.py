@@ -20,10 +20,9 @@ from ..core import UserError, as_path, check_kind, parse_json, read_file, readin
 from ..core import plain_torch, visible, write_atomic
 from .checkpoints import load_weights
 from .layer import VARIANTS
-from .family import Architecture, LayeredModel, count_parameters
-from .family import make_model
-from .weights import TrainedWeights, as_float32, pack_weights
-from .weights import read_weights, round_to_half, weights_digest
+from .family import Architecture, LayeredModel, count_parameters, make_model
+from .weights import TrainedWeights, as_float32, pack_weights, read_weights
+from .weights import round_to_half, weights_digest
 
 # %% ../../nbs/models/hub.ipynb #00eada90
 def classifies(variant: str) -> bool:

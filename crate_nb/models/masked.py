@@ -17,8 +17,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError, check_choice, check_kind
 from .compress import COMPRESS, Output, SubspaceAttention
-from .checkpoints import FORMATS, build_fitting, kernels_as_rows, numbers_of
-from .checkpoints import unwrap
+from .checkpoints import FORMATS, build_fitting, kernels_as_rows, numbers_of, unwrap
 from .layer import Layer, VARIANTS
 from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
 from .family import check_images, check_model, official_heads, patchify, prepend

@@ -23,13 +23,8 @@ from ..models.family import Classifier, LayeredClassifier
 from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
 from ..models.probe import plain_names, tensor_of, unwrapped
 from .measures import AccuracyDrop, MEASURES, Measure, MeasureSettings, Weights
-from crate_nb.study.measures import (
-    find_sigma,
-    first_of,
-    path_norm,
-    trained_parameters,
-    without_layernorm,
-)
+from .measures import find_sigma, first_of, path_norm, trained_parameters
+from .measures import without_layernorm
 
 # %% ../../nbs/study/complexity.ipynb #cc56ee16
 class NotDefined(UserError):

@@ -34,9 +34,8 @@ from ..training.runs import Eps, Positive, RunConfig, Seed, Strict, Weight
 from ..training.records import Record, check_record
 from ..training.engine import Place, as_place, cpu_threads
 from ..training.sweeps import Work
-from ..training.step import data_for, find_start, start_model
-from ..training.loop import Paused, check_same_images, train
-from ..training.loop import trained_model
+from ..training.step import check_same_images, data_for, find_start, start_model
+from ..training.loop import Paused, train, trained_model
 
 # %% ../../nbs/study/measures.ipynb #ad0a555b
 def weight_matrices(

@@ -20,14 +20,8 @@ from torch import Tensor
 from ..core import UserError, as_path, generator, home, plain_torch, progress_bar, reading
 from ..core import say_once, tensor_digest, visible, write_atomic
 from ..models.checkpoints import read_safetensors
-from crate_nb.training.pictures import (
-    Layout,
-    decode,
-    find_layout,
-    read_folder,
-    row_counts,
-    visible_files,
-)
+from .pictures import Layout, decode, find_layout, read_folder, row_counts
+from .pictures import visible_files
 
 # %% ../../nbs/training/data.ipynb #ba0b92cc
 @dataclass(frozen=True)

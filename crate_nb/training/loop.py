@@ -4,14 +4,14 @@
 
 # %% auto #0
 __all__ = ['LEVEL_IMAGES', 'LOOKS', 'Progress', 'is_finished', 'save_checkpoint', 'load_checkpoint', 'Paused', 'Saver',
-           'explain_not_finite', 'Monitor', 'probe', 'Recorder', 'Levels', 'layer_of_step', 'Trainer', 'make_record',
-           'check_same_images', 'graphs_note', 'tidy', 'train', 'trained_model']
+           'explain_not_finite', 'Monitor', 'Recorder', 'Levels', 'Trainer', 'make_record', 'graphs_note', 'tidy',
+           'train', 'trained_model']
 
 # %% ../../nbs/training/loop.ipynb #e2759a2f
-import gc, hashlib, json, math, time, warnings
+import gc, hashlib, json, math, time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -20,38 +20,21 @@ import pandas as pd, pydantic, torch
 from safetensors.torch import save
 from torch import Tensor, nn
 from .. import __version__
-from ..core import UserError, check_kind, device_name, generator, git_commit
-from ..core import home, mix, pick_device, plain_torch, progress_bar, reading
-from ..core import tensor_digest
-from ..core import write_atomic
-from ..objective.rates import pack
+from ..core import UserError, check_kind, device_name, git_commit, home, mix, pick_device
+from ..core import plain_torch, progress_bar, reading, tensor_digest, write_atomic
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
-from ..models.layer import VARIANTS
-from ..models.family import Architecture, LayeredModel
-from ..models.family import count_parameters
-from ..models.weights import check_start, pack_weights, read_weights
-from ..models.weights import weights_digest
-from ..objective.srr import pick_layer
-from ..models.probe import SrrWarning, TERMS, layerwise_srr
+from ..models.family import LayeredModel, count_parameters
+from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
 from .augment import resize
 from .runs import RunConfig, rule_digests
 from .records import Record, Store, check_record
-from crate_nb.training.engine import (
-    Engine,
-    NotCaptured,
-    NotLoaded,
-    Place,
-    Replayed,
-    as_place,
-    can_compile,
-)
-from .engine import cpu_threads, is_long
-from .engine import own_stream, pick_engine
-from .step import Batches, MODEL_FIELDS, OtherRun, Step, TASKS, Task
-from .step import architecture_of, build_model, data_for, evaluate, find_start
-from .step import learning_rate, logger, masked_score, numbers, score
-from .step import start_from, start_model, task_of, total_steps
+from .engine import Engine, NotCaptured, NotLoaded, Place, as_place, can_compile
+from .engine import cpu_threads, is_long, own_stream, pick_engine
+from .step import Batches, OtherRun, Step, architecture_of, build_model
+from .step import check_same_images, data_for, find_start, layer_of_step
+from .step import learning_rate, logger, numbers, probe, start_model, task_of
+from .step import total_steps
 
 # %% ../../nbs/training/loop.ipynb #f2dea3cc
 @dataclass
@@ -116,9 +99,7 @@ _ANEW = "delete it to restart the run"
 
 def _progress_of(tensors: dict[str, Tensor], told: dict[str, str]) -> Progress:
     "The progress in a checkpoint; a `ValueError` if the file has changed."
-    is_older = sorted(told) == ["digest", "state"]  # its digest covers only the tensors
-    seal = dict(digest=_digest(tensors)) if is_older else dict(seal=_seal(tensors, told["state"]))
-    if told != seal | dict(state=told["state"]):
+    if told != dict(state=told["state"], seal=_seal(tensors, told["state"])):
         raise ValueError("its tensors or its progress have changed since they were written")
     progress = pydantic.TypeAdapter(Progress).validate_json(told["state"], strict=True)
     if len(progress.history) != progress.epoch:
@@ -308,34 +289,6 @@ class Monitor:
         self.step.sums.zero()
         self.progress.sums, self.last_sums, self.last_step = {}, {}, 0
 
-# %% ../../nbs/training/loop.ipynb #c461905f
-def _deviation(u: Tensor | None) -> float:
-    "||U^T U - I||_F / sqrt(K p); nan without subspaces."
-    if u is None:
-        return math.nan
-    side = pack(u)
-    eye = torch.eye(side.shape[1], device=side.device)
-    return float((side.mT @ side - eye).norm() / side.shape[1] ** 0.5)
-
-
-@torch.no_grad()
-def probe(
-    config: RunConfig,  # its `probe_size`, `probe_eps` and image size
-    model: nn.Module,  # on the device of the images
-    x: Tensor,  # training images, uint8 (m, C, H, W); we use the first `probe_size`
-    epoch: int,  # finished epochs, a column of the result
-) -> pd.DataFrame:  # as `layerwise_srr`, with the columns `epoch` and `u_deviation`
-    "Layer-wise SRR of a run at one epoch, and the deviation of each U from orthonormality."
-    shown = x[: config.probe_size].split(100)
-    batches = (normalise(resize(b, config.image_size)) for b in shown)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SrrWarning)  # records store NaN where SRR is undefined
-        frame = layerwise_srr(model, batches, config.probe_eps, rank=False)
-    frame = frame[["eps", "layer", *TERMS, *(f"{term}_std" for term in TERMS), "samples"]]
-    layers: Any = model.layers
-    off = {l: _deviation(layer.u) for l, layer in enumerate(layers, 1)}
-    return frame.assign(epoch=epoch, u_deviation=frame.layer.map(off))
-
 # %% ../../nbs/training/loop.ipynb #3e787ae3
 def _at_size(c: RunConfig, x: Tensor) -> Iterator[Tensor]:
     return (resize(batch, c.image_size) for batch in x.split(250))
@@ -479,16 +432,6 @@ class Levels:
         load_weights(model, state)
         epochs = reached["steps"] / self.steps_per_epoch
         return dict(epochs=epochs, weights_digest=weights_digest(state)) | self.recorder.scores()
-
-# %% ../../nbs/training/loop.ipynb #39c04e87
-def layer_of_step(
-    config: RunConfig,  # its `srr_layer`, depth and seed
-    global_step: int,  # from 0
-) -> int | None:  # 1 to L
-    "The regularised layer of a step."
-    if config.srr_layer is None:
-        return None
-    return pick_layer(config.srr_layer, config.depth, generator(config.seed, "layer", global_step))
 
 # %% ../../nbs/training/loop.ipynb #48079b78
 def _on(images: ImageData, device: torch.device) -> ImageData:
@@ -643,29 +586,6 @@ def make_record(
         final=_final(trainer),
         levels=trainer.levels.scored(),
     )
-
-# %% ../../nbs/training/loop.ipynb #2831313a
-_compared: set[tuple[str, str, str, int]] = set()  # stores and images already compared
-
-
-def check_same_images(
-    store: Store,  # records to compare with
-    images: ImageData,  # of the new run; we compare name and digest
-    config: RunConfig,  # of the new run; we skip records of other image sizes
-):
-    "Raise a `UserError` if records with the same label were trained on other images."
-    what = (str(store.root), images.name, images.digest, config.image_size)
-    if what in _compared:  # a long sweep would list the store again for each run
-        return
-    # Images of several sizes are resized when read, so the digest depends on the size.
-    for row in store.rows():
-        alike = row["dataset"] == images.name and row["image_size"] == config.image_size
-        if alike and row["data_digest"] != images.digest:
-            raise UserError(
-                f"record {row['id']} was trained on other images with the label "
-                f"{images.name!r}; rename the folder"
-            )
-    _compared.add(what)
 
 # %% ../../nbs/training/loop.ipynb #484024bb
 @contextmanager

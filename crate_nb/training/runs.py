@@ -106,10 +106,8 @@ def _parameters(fields: Mapping[str, pydantic.fields.FieldInfo]) -> str:
     for name, field in fields.items():
         default = "" if field.is_required() else f", default {field.get_default()!r}"
         told = "; ".join([str(field.description), ", ".join(_bounds(field))]).strip("; ")
-        lines += [
-            f"{name} : {_kind(field.annotation)}{default}",
-            f"    {told[0].upper()}{told[1:]}.",
-        ]
+        lines.append(f"{name} : {_kind(field.annotation)}{default}")
+        lines.append(f"    {told[0].upper()}{told[1:]}.")
     return "\n".join(lines)
 
 
@@ -446,62 +444,16 @@ _FEW = (2, 12, "random")  # of the layers of Table 6
 _AT_32 = dict(dataset="cifar10", image_size=32, dim=96, heads=6, lr=1e-3, ra_ops=0, probe_size=500)
 
 SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra settings of scales
-    "smoke": dict(
-        **_DIGITS,
-        train_size=96,
-        test_size=60,
-        dim=16,
-        heads=2,
-        epochs=1,
-        lr=2e-3,
-        probe_epochs=(0, 1),
-        probe_size=32,
-        seeds=(0, 1),
-        regularised=_FEW,
-    ),
-    "quick": dict(
-        **_DIGITS,
-        dim=32,
-        heads=4,
-        epochs=5,
-        lr=1e-3,
-        probe_epochs=(0, 1, 3, 5),
-        probe_size=200,
-        seeds=(0, 1, 2),
-        regularised=_FEW,
-    ),
-    "small": dict(
-        **_AT_32,
-        train_size=10_000,
-        test_size=2_000,
-        patch_size=4,
-        batch_size=64,
-        epochs=6,
-        crop=None,
-        flip=True,
-        probe_epochs=(0, 1, 2, 4, 6),
-        seeds=(0, 1, 2, 3, 4),
-    ),
-    "medium": dict(
-        **_AT_32,
-        patch_size=8,
-        batch_size=128,
-        epochs=30,
-        crop=(0.5, 1.0),
-        test_every=5,
-        probe_epochs=(0, 1, 2, 5, 10, 20, 30),
-        seeds=(0, 1, 2, 3, 4),
-    ),
-    "untrained": dict(
-        dataset="cifar10",
-        **SIZES["tiny"],
-        train_size=64,
-        test_size=64,
-        epochs=0,
-        probe_epochs=(0,),
-        probe_size=64,
-        seeds=tuple(range(20)),
-    ),
+    "smoke": dict(**_DIGITS, train_size=96, test_size=60, dim=16, heads=2, epochs=1, lr=2e-3)
+    | dict(probe_epochs=(0, 1), probe_size=32, seeds=(0, 1), regularised=_FEW),
+    "quick": dict(**_DIGITS, dim=32, heads=4, epochs=5, lr=1e-3)
+    | dict(probe_epochs=(0, 1, 3, 5), probe_size=200, seeds=(0, 1, 2), regularised=_FEW),
+    "small": dict(**_AT_32, train_size=10_000, test_size=2_000, patch_size=4, batch_size=64)
+    | dict(epochs=6, crop=None, flip=True, probe_epochs=(0, 1, 2, 4, 6), seeds=(0, 1, 2, 3, 4)),
+    "medium": dict(**_AT_32, patch_size=8, batch_size=128, epochs=30, crop=(0.5, 1.0))
+    | dict(test_every=5, probe_epochs=(0, 1, 2, 5, 10, 20, 30), seeds=(0, 1, 2, 3, 4)),
+    "untrained": dict(dataset="cifar10", **SIZES["tiny"], train_size=64, test_size=64)
+    | dict(epochs=0, probe_epochs=(0,), probe_size=64, seeds=tuple(range(20))),
     "paper": dict(dataset="cifar10", **SIZES["tiny"], seeds=(0, 1, 2)),
 }
 QUICK_SCALES = ("smoke", "quick")  # scales without committed records
@@ -704,9 +656,8 @@ class Rule(Strict):
         candidates: bool = False,  # return `candidates` instead of `runs`
     ) -> list[RunConfig]:
         "The distinct runs of the rule, in order."
-        rows = (
-            row for grid in (self.candidates if candidates else self.runs) for row in grid.rows()
-        )
+        grids = self.candidates if candidates else self.runs
+        rows = (row for grid in grids for row in grid.rows())
         made = (without_idle(scale_config(self.scale, self.dataset, **row)) for row in rows)
         return list(dict.fromkeys(made))
 

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic
-from ..core import UserError, check_choice
-from ..core import home, parse_json, progress_bar
-from ..core import read_file, reading, write_atomic
+from ..core import UserError, check_choice, home, parse_json, progress_bar, read_file
+from ..core import reading, write_atomic
 from .runs import Positive, RunConfig, Strict
 from .records import Busy, Record, Store
 from .engine import Place, as_place

@@ -29,10 +29,9 @@ from .runs import Rule, read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, without_idle
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
-from .step import Step, build_model, data_for, logger
-from .loop import Paused, check_same_images
+from .step import Step, build_model, check_same_images, data_for, logger
 from .step import task_of, total_steps
-from .loop import tidy, train
+from .loop import Paused, tidy, train
 
 # %% ../../nbs/training/sweeps.ipynb #092680b2
 def find_grid(
