@@ -359,8 +359,11 @@ class _Train(click.Command):
     help="Initial weights: an exported folder or its file, or an official checkpoint. We draw a "
     "new classification head and resize the positions; all other tensors must fit.",
 )
+@click.option(
+    "--recipe", help="Published way of training, hyper-set or crate-finetuning; --set overrides it."
+)
 @click.option("--force", is_flag=True, help="Train the run even if it is recorded.")
-def train_command(scale, settings, dataset, device, threads, init, force):
+def train_command(scale, settings, dataset, device, threads, init, recipe, force):
     "Train one run of a scale, with some fields changed."
     changes = _changes(settings)  # before the slow import of torch
     from crate_nb.training.runs import scale_config
@@ -370,7 +373,7 @@ def train_command(scale, settings, dataset, device, threads, init, force):
     from crate_nb.training.sweeps import fit_sizes, place_of
 
     label, place = place_of(scale, dataset, device, threads=threads, init=init)
-    config = fit_sizes(scale_config(scale, label, **changes), place.data, changes)
+    config = fit_sizes(scale_config(scale, label, recipe, **changes), place.data, changes)
     if init:
         config = start_from(config, init)
     record = train(config, place, force)

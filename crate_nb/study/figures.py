@@ -217,6 +217,7 @@ def _augmentation(c: RunConfig) -> str:
         "random resized crop": c.crop,
         "flip": c.flip,
         f"RandAugment({c.ra_ops}, {c.ra_magnitude})": c.ra_ops,
+        "AutoAugment": c.auto_augment,
     }
     return ", ".join(step for step, is_on in steps.items() if is_on) or "no augmentation"
 
@@ -227,11 +228,14 @@ def _each(configs: Sequence[RunConfig], field: str) -> str:
 
 
 def _optimisation(configs: Sequence[RunConfig]) -> str:
-    "Optimiser, learning rates, and any warm-up and weight decay."
+    "Optimiser, learning rates, and any warm-up, weight decay and label smoothing."
     c = configs[0]
     warm = f", {c.warmup} epochs of warm-up" if c.warmup else ""
     decay = f", weight decay {c.weight_decay:g}" if c.weight_decay else ""
-    return f"{OPTIMIZERS[c.optimizer].title}, lr {_each(configs, 'lr')} ({c.schedule}{warm}){decay}"
+    smooth = f", label smoothing {c.label_smoothing:g}" if c.label_smoothing else ""
+    end = f" to {c.lr_end:g}" if c.lr_end else ""
+    rate = f"lr {_each(configs, 'lr')}{end} ({c.schedule}{warm})"
+    return f"{OPTIMIZERS[c.optimizer].title}, {rate}{decay}{smooth}"
 
 
 def _epochs(c: RunConfig) -> str:

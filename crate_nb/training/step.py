@@ -13,7 +13,7 @@ __all__ = ['logger', 'MODEL_FIELDS', 'TASKS', 'PROBED', 'data_for', 'check_same_
 import logging, math, warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 import pandas as pd, torch, torch.nn.functional as F
@@ -226,14 +226,14 @@ def plain_loop(
             optimizer.param_groups[0]["lr"] = learning_rate(config, step, steps)
             torch.manual_seed(mix(config.seed, "dropout", step))
             optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
+            F.cross_entropy(model(x), y, label_smoothing=config.label_smoothing).backward()
             optimizer.step()
             step += 1
     return model
 
 # %% ../../nbs/training/step.ipynb #4e2da4e3
 def learning_rate(
-    config: RunConfig,  # its `lr`, `schedule`, `warmup` and `epochs`
+    config: RunConfig,  # its `lr`, `lr_end`, `schedule`, `warmup` and `epochs`
     global_step: int,  # of the whole run, from 0
     steps: int,  # of the whole run, even if it may stop early
 ) -> float:
@@ -241,7 +241,8 @@ def learning_rate(
     warm = config.warmup * (steps // max(config.epochs, 1))
     if global_step < warm:
         return config.lr * (global_step + 1) / (warm + 1)
-    return SCHEDULES[config.schedule](config.lr, global_step - warm, steps - warm)
+    span = config.lr - config.lr_end
+    return config.lr_end + SCHEDULES[config.schedule](span, global_step - warm, steps - warm)
 
 # %% ../../nbs/training/step.ipynb #5d03b9e7
 def make_optimizer(
@@ -279,7 +280,10 @@ def draw_for(
 ) -> Draws:
     "Draw a run's augmentation for `count` images."
     c = config
-    return draw(count, height, width, g, c.image_size, c.crop, c.flip, c.ra_ops, c.ra_magnitude)
+    rand_augment = c.ra_ops, c.ra_magnitude
+    return draw(
+        count, height, width, g, c.image_size, c.crop, c.flip, *rand_augment, c.auto_augment
+    )
 
 # %% ../../nbs/training/step.ipynb #400805b4
 def layer_of_step(
@@ -300,7 +304,7 @@ def _srr_of_layer(
 
 
 def batch_loss(
-    config: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
+    config: RunConfig,  # label smoothing; alpha, eps, lam and sparsity of the SRR term
     model: Classifier,  # on the device of the images
     x: Tensor,  # images (B, C, H, W) of the model's size
     y: Tensor,  # labels (B,)
@@ -308,13 +312,14 @@ def batch_loss(
 ) -> tuple[Tensor, dict[str, Tensor]]:  # objective; sums: loss (cross-entropy), srr, correct
     "The objective of a step on standardised images, and its parts summed over the batch."
     srr = torch.zeros((), device=x.device)
+    cross_entropy = partial(F.cross_entropy, label_smoothing=config.label_smoothing)
     if layer is None:
         logits = model(x)
-        objective = ce = F.cross_entropy(logits, y)
+        objective = ce = cross_entropy(logits, y)
     else:
         zs = model.layer_inputs(x)
         logits = model.classify(zs[-1])
-        ce = F.cross_entropy(logits, y)
+        ce = cross_entropy(logits, y)
         srr = _srr_of_layer(config, model, zs, layer)
         objective = ce + config.srr_alpha * srr
     correct = (logits.detach().argmax(1) == y).sum()
