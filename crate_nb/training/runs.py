@@ -476,7 +476,7 @@ SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra 
 }
 QUICK_SCALES = ("smoke", "quick")  # scales without committed records
 
-# %% ../../nbs/training/runs.ipynb #3808d10d
+# %% ../../nbs/training/runs.ipynb #b6a66c74
 RECIPES: dict[str, dict[str, Any]] = {  # published way of training -> fields of RunConfig
     "hyper-set": dict(optimizer="adam", lr=1e-3, lr_end=1e-5, warmup=5, weight_decay=5e-5)
     | dict(batch_size=128, epochs=200, ra_ops=0, auto_augment=True, label_smoothing=0.1),
