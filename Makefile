@@ -5,7 +5,7 @@ BIN := .venv/bin
 SKIPPED := $(CURDIR)/build/skipped
 SHELL := bash
 
-.PHONY: help install reproduce test check soak docs readme refresh lab hooks clean
+.PHONY: help install reproduce test check soak docs journal readme refresh lab hooks clean
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -36,6 +36,9 @@ docs: .venv/docs ## the book, from the notebooks as they are, nothing executed; 
 	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -j 2 -W --keep-going -q -c docs -d build/doctrees nbs _docs
 	rm -rf jupyter_execute
 	$(BIN)/python docs/check.py _docs
+
+journal: .venv/journal ## the papers for JOSS and TMLR as PDFs with the recorded numbers, in build/journal
+	$(BIN)/python .ci/journal.py
 
 readme: .venv/dev ## README.md from nbs/index.ipynb
 	$(BIN)/python .ci/readme.py > README.md
@@ -79,4 +82,9 @@ SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0
 .venv/docs: .venv/run
 	@echo 'installing what the book needs: half a minute'
 	@set -o pipefail; $(PIP) '.[docs]' $(SHOW)
+	touch $@
+
+.venv/journal: .venv/run
+	@echo 'installing pandoc and typst'
+	@set -o pipefail; $(PIP) '.[journal]' $(SHOW)
 	touch $@
