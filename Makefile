@@ -5,7 +5,7 @@ BIN := .venv/bin
 SKIPPED := $(CURDIR)/build/skipped
 SHELL := bash
 
-.PHONY: help install reproduce test check soak docs journal readme refresh lab hooks clean
+.PHONY: help install reproduce test check soak docs journal archive readme refresh lab hooks clean
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -39,6 +39,10 @@ docs: .venv/docs ## the book, from the notebooks as they are, nothing executed; 
 
 journal: .venv/journal ## the papers for JOSS and TMLR as PDFs with the recorded numbers, in build/journal
 	$(BIN)/python .ci/journal.py
+
+archive: .venv/archive ## the last commit as an RO-Crate for Zenodo, in build/archive; its check fetches a context from w3id.org once
+	$(BIN)/python .ci/archive.py
+	$(BIN)/rocrate-validator -y validate --no-paging --cache-path build/context -p provenance-run-crate build/archive/*/
 
 readme: .venv/dev ## README.md from nbs/index.ipynb
 	$(BIN)/python .ci/readme.py > README.md
@@ -87,4 +91,9 @@ SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0
 .venv/journal: .venv/run
 	@echo 'installing pandoc and typst'
 	@set -o pipefail; $(PIP) '.[journal]' $(SHOW)
+	touch $@
+
+.venv/archive: .venv/run
+	@echo 'installing what the archive needs: half a minute'
+	@set -o pipefail; $(PIP) '.[archive]' $(SHOW)
 	touch $@
