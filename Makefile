@@ -5,7 +5,7 @@ BIN := .venv/bin
 SKIPPED := $(CURDIR)/build/skipped
 SHELL := bash
 
-.PHONY: help install reproduce test check soak docs journal archive readme refresh lab hooks clean
+.PHONY: help install reproduce test check soak docs journal archive release readme refresh lab hooks clean
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -44,6 +44,9 @@ archive: .venv/archive ## the last commit as an RO-Crate for Zenodo, in build/ar
 	$(BIN)/python .ci/archive.py
 	$(BIN)/rocrate-validator -y validate --no-paging --cache-path build/context -p provenance-run-crate build/archive/*/
 
+release: .venv/release ## sdist, wheel and release note in dist/, checked, and tried in a new environment of each Python here
+	.ci/release
+
 readme: .venv/dev ## README.md from nbs/index.ipynb
 	$(BIN)/python .ci/readme.py > README.md
 
@@ -78,22 +81,7 @@ SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0
 	@$(BIN)/python -c 'import crate_nb.cli, crate_nb.study.reproduce'
 	@touch $@
 
-.venv/dev: .venv/run
-	@echo 'installing what tests and JupyterLab need: half a minute'
-	@set -o pipefail; $(PIP) '.[dev]' $(SHOW)
-	touch $@
-
-.venv/docs: .venv/run
-	@echo 'installing what the book needs: half a minute'
-	@set -o pipefail; $(PIP) '.[docs]' $(SHOW)
-	touch $@
-
-.venv/journal: .venv/run
-	@echo 'installing pandoc and typst'
-	@set -o pipefail; $(PIP) '.[journal]' $(SHOW)
-	touch $@
-
-.venv/archive: .venv/run
-	@echo 'installing what the archive needs: half a minute'
-	@set -o pipefail; $(PIP) '.[archive]' $(SHOW)
+.venv/%: .venv/run
+	@echo 'installing what make $* needs: half a minute'
+	@set -o pipefail; $(PIP) '.[$*]' $(SHOW)
 	touch $@
