@@ -1,4 +1,4 @@
-# Each target does its own set-up in .venv; you need Python 3.11 to 3.13 and make.
+# Each target does its own set-up in .venv; you need Python 3.11 to 3.14 and make.
 PYTHON ?= python3
 SCALE  ?= quick
 BIN := .venv/bin
@@ -74,7 +74,7 @@ SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0
   -e 's/^Installing collected packages.*/  installing; this takes the longest/p'
 
 .venv/run: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else f"Python 3.11 to 3.13 is needed, this is {v[0]}.{v[1]}; name another with: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 14) else f"Python 3.11 to 3.14 is needed, this is {v[0]}.{v[1]}; name another with: make PYTHON=python3.12 ...")'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { rm -rf .venv; echo 'no virtual environment could be made; on Debian: apt-get install python3-venv' >&2; exit 1; }
 	@echo 'installing crate_nb and what it needs, PyTorch above all: one to five minutes'
 	@set -o pipefail; $(PIP) '.[paper]' $(SHOW)

@@ -11,7 +11,7 @@ __all__ = ['coding_rate', 'subspace_coding_rate', 'layer_srr', 'sparse_rate_redu
            'answer_of', 'interval', 'Evidence', 'open_result', 'saved_answers']
 
 # %% ../nbs/api.ipynb #5f3b0311
-import importlib as _importlib
+import importlib as _importlib, sys as _sys
 from typing import Any as _Any
 
 __version__ = "0.1.0"
@@ -104,9 +104,14 @@ def _module(name: str, what: str) -> _Any:
 
 def __getattr__(name: str) -> _Any:
     "Import a public name from its module."
-    if name in _HOME:
+    if name not in _HOME:
+        raise AttributeError(f"module 'crate_nb' has no attribute {name!r}")
+    try:
         return getattr(_module(_HOME[name], name), name)
-    raise AttributeError(f"module 'crate_nb' has no attribute {name!r}")
+    except ImportError as e:
+        if _sys._getframe(1).f_code.co_name == "_handle_fromlist":  # of `from crate_nb import`,
+            raise  # which drops the message of an AttributeError
+        raise AttributeError(str(e)) from e  # for `hasattr` and `inspect`
 
 
 def _command():

@@ -511,18 +511,6 @@ def _unrounded(off: AbstractContextManager) -> Iterator[None]:
             switch.fp32_precision = precision
 
 
-def full_precision(
-    device: torch.device,  # whose autocast is turned off
-) -> AbstractContextManager:  # changes nothing but that
-    "Within a `with` block, products on `device` have all digits: no autocast, no TF32, no BF16."
-    import torch
-
-    off: AbstractContextManager = nullcontext()
-    if torch.amp.is_autocast_available(device.type):
-        off = torch.autocast(device.type, enabled=False)
-    return off if torch.compiler.is_compiling() or _matmul() == "highest" else _unrounded(off)
-
-# %% ../nbs/core.ipynb #da7a0117
 _ROUNDING = {  # variables by which a library rounds, whatever torch asks of it -> harmless values
     "ONEDNN_DEFAULT_FPMATH_MODE": ("STRICT", ""),
     "DNNL_DEFAULT_FPMATH_MODE": ("STRICT", ""),
@@ -530,6 +518,26 @@ _ROUNDING = {  # variables by which a library rounds, whatever torch asks of it 
 }
 
 
+def full_precision(
+    device: torch.device,  # whose autocast is turned off
+) -> AbstractContextManager:  # changes nothing but that
+    """Within a `with` block, products on `device` have all digits: no autocast, no TF32, no BF16.
+
+    Warn if a variable of the environment makes a library round float32 products.
+    """
+    import torch
+
+    off: AbstractContextManager = nullcontext()
+    if torch.amp.is_autocast_available(device.type):
+        off = torch.autocast(device.type, enabled=False)
+    if torch.compiler.is_compiling():
+        return off
+    for name, harmless in _ROUNDING.items():
+        if os.environ.get(name, "").upper() not in harmless:
+            warnings.warn(f"{name} rounds float32 products; unset it and start again", stacklevel=2)
+    return off if _matmul() == "highest" else _unrounded(off)
+
+# %% ../nbs/core.ipynb #da7a0117
 @contextmanager
 def plain_torch() -> Iterator[None]:
     """Compute as in a fresh session of torch; also a decorator.
@@ -552,9 +560,6 @@ def plain_torch() -> Iterator[None]:
     """
     import torch
 
-    for name, harmless in _ROUNDING.items():
-        if os.environ.get(name, "").upper() not in harmless:
-            warnings.warn(f"{name} rounds float32 products; unset it and start again", stacklevel=3)
     before, kinds = torch.get_default_dtype(), ["cpu", *["cuda"] * torch.cuda.is_available()]
     with ExitStack() as block:
         block.callback(torch.set_default_dtype, before)

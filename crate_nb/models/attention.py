@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, sine_positions
-from .probe import as_written, evaluating, unwrapped
+from .probe import as_written, evaluating, inner_model, towers_of
 from .tost import FourierPositions
 
 from .weights import resize_positions
@@ -333,22 +333,15 @@ def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Atte
     return observer.kept
 
 # %% ../../nbs/models/attention.ipynb #de415ae4
-def _inner(model: nn.Module) -> nn.Module:
-    "The model inside `DataParallel`, `DistributedDataParallel` and `torch.compile`."
-    check_kind(model, nn.Module, "give a model, such as from_pretrained(folder)")
-    return unwrapped(model)
-
-
 def _own_model(model: nn.Module) -> LayeredModel | None:
-    "The model of this package that a model is or holds; None without, a `UserError` if several."
-    named = {n: m for n, m in model.named_modules() if isinstance(m, LayeredModel)}
-    outer = [n for n in named if not any(n != o and f"{n}.".startswith(f"{o}.") for o in named)]
-    if len(outer) > 1:
+    "The model of this package that a model is or holds; a `UserError` if it has several towers."
+    if len(towers := [tower.split(".") for tower in towers_of(model)]) > 1:
+        differ = next(i for i, parts in enumerate(zip(*towers)) if len(set(parts)) > 1)
         raise UserError(
             f"a {type(model).__name__} holds several models; give one and what it reads: "
-            + " or ".join(f"model.{name}" for name in outer)
+            + " or ".join(f"model.{'.'.join(tower[: differ + 1])}" for tower in towers)
         )
-    return named[outer[0]] if outer else None
+    return next((m for m in model.modules() if isinstance(m, LayeredModel)), None)
 
 
 def _what_reads(own: LayeredModel, model: nn.Module, x: Tensor) -> Tensor:
@@ -371,7 +364,7 @@ def _what_reads(own: LayeredModel, model: nn.Module, x: Tensor) -> Tensor:
 
 
 def _attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
-    model = _inner(model)
+    model = inner_model(model)
     check_kind(x, Tensor, "standardise uint8 images first: data.normalise(x)")
     if (own := _own_model(model)) is not None:
         return _own_attention(own, _what_reads(own, model, x), layer)
@@ -463,7 +456,7 @@ def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
     torch.Size([1, 3, 4, 4])
     """
     seen = _attention(model, x, layer)
-    model = _own_model(model) or _inner(model)
+    model = _own_model(model) or inner_model(model)
     h, w = seen.patches()
     if not seen.class_token:
         raise UserError(

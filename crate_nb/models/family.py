@@ -301,8 +301,9 @@ def sine_positions(
     dim: int,  # d
 ) -> Tensor:  # (1, N, d), float64
     "Fixed positions: sines and cosines of the index at d / 2 frequencies, interleaved."
-    rank = torch.arange(0, dim, 2, dtype=torch.float64) / dim
-    angles = torch.arange(count, dtype=torch.float64)[:, None] * 1e4**-rank
+    exact: Any = dict(dtype=torch.float64, device="cpu")  # other devices may have no float64
+    rank = torch.arange(0, dim, 2, **exact) / dim
+    angles = torch.arange(count, **exact)[:, None] * 1e4**-rank
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[None, :, :dim]
 
 # %% ../../nbs/models/family.ipynb #2f6b902b
@@ -322,10 +323,22 @@ class Tokeniser(nn.Module):
         self.embed = build(a.patch_dim, a.dim)
         self.cls_token = nn.Parameter(torch.randn(1, 1, a.dim))
         if VARIANTS[a.variant].positions == "sine":
-            self.register_buffer("positions", sine_positions(a.patches + 1, a.dim), False)
+            self.register_buffer("positions", self._sines(), False)
         else:
             self.positions = nn.Parameter(torch.randn(1, a.patches + 1, a.dim))
         self.dropout = nn.Dropout(a.dropout)
+
+    def _sines(self) -> Tensor:  # (1, N, d), in the type of the class token
+        return sine_positions(self.architecture.patches + 1, self.architecture.dim).to(
+            self.cls_token
+        )
+
+    def _apply(self, fn, recurse=True):
+        "As for any module; a model that is cast, such as by `double`, gets exact sines."
+        super()._apply(fn, recurse)
+        if not isinstance(self.positions, nn.Parameter):
+            self.positions = self._sines()
+        return self
 
     def forward(
         self,

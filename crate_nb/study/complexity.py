@@ -17,11 +17,11 @@ import numpy as np, pandas as pd, torch, torch.fx, torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.data import Dataset
-from ..core import UserError, check_choice, check_kind, generator
+from ..core import UserError, check_choice, generator
 from ..objective.srr import SPARSITY
 from ..models.family import Classifier, LayeredClassifier
 from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
-from ..models.probe import plain_names, tensor_of, unwrapped
+from ..models.probe import inner_model, plain_names, tensor_of
 from .measures import AccuracyDrop, MEASURES, Measure, MeasureSettings, Weights
 from .measures import find_sigma, first_of, path_norm, trained_parameters
 from .measures import without_layernorm
@@ -423,7 +423,10 @@ class Given(Weights):
     def path_norm(self) -> float:
         "Published path norm."
         if isinstance(self.model, LayeredClassifier):
-            return path_norm(cast(Classifier, self.model))
+            found = path_norm(cast(Classifier, self.model))
+            if math.isnan(found):
+                raise NotDefined("its layers subtract, so paths would count with a minus sign")
+            return found
         return feed_forward_path_norm(self.model, next(iter(self.train))[0])
 
     def hessian(self) -> float:
@@ -547,8 +550,7 @@ def measure(
     >>> int(table.value["params"]), table.reason["l2-norm-init"]
     (67, 'it needs init=, the model before training')
     """
-    check_kind(model, nn.Module, "give a torch.nn.Module")
-    model, init = unwrapped(model), None if init is None else unwrapped(init)
+    model, init = inner_model(model), None if init is None else inner_model(init)
     rows = MEASURES | ADDED
     names = [
         check_choice("measure", name, rows) for name in (rows if measures is None else measures)

@@ -301,13 +301,18 @@ def find_sigma(
     return math.exp(x)
 
 # %% ../../nbs/study/measures.ipynb #14ea0011
+def _is_norm(module: nn.Module) -> bool:
+    names = (c.__name__.lower() for c in type(module).__mro__)  # T5LayerNorm, LlamaRMSNorm, ...
+    return any(name.endswith(("layernorm", "rmsnorm")) for name in names)
+
+
 @contextmanager
 def without_layernorm(
     model: nn.Module,  # any model; changed in place inside the context
 ) -> Iterator[nn.Module]:
-    "Replace every LayerNorm by the identity, and restore it afterwards."
+    "Replace every LayerNorm or RMSNorm, of any library, by the identity; restore it afterwards."
     children = [(parent, *named) for parent in model.modules() for named in parent.named_children()]
-    found = [(parent, n, c) for parent, n, c in children if isinstance(c, nn.LayerNorm)]
+    found = [(parent, n, c) for parent, n, c in children if _is_norm(c)]
     for i, (parent, name, _) in enumerate(found):
         setattr(parent, name, nn.Identity())
         # Different eps keep PyTorch's encoder off its fast path, which needs the norms' weights.
@@ -322,15 +327,19 @@ def without_layernorm(
 @torch.no_grad()
 def path_norm(
     model: Classifier,  # `config` must have `image_size` and `channels`; not changed
-) -> float:  # computed in float64, LayerNorm removed
+) -> float:  # computed in float64, without LayerNorm and RMSNorm; nan: terms may be negative
     "Published path norm: the sum of the logits for ones, with squared trained parameters."
     squared = deepcopy(model).double().eval()
     for p in trained_parameters(squared):
         p.square_()
     side, device = model.config["image_size"], next(squared.parameters()).device
     shape = (1, model.config["channels"], side, side)
+    layers = getattr(squared, "layers", ())
+    # Z - out(Z) may be negative; without a skip connection, the ReLU of ISTA follows.
+    subtracts = any(getattr(layer, "skip", False) and layer.sign < 0 for layer in layers)
     with without_layernorm(squared):
-        return float(squared(torch.ones(shape, dtype=torch.float64, device=device)).sum())
+        logits = squared(torch.ones(shape, dtype=torch.float64, device=device))
+    return math.nan if subtracts or (logits < 0).any() else float(logits.sum())
 
 # %% ../../nbs/study/measures.ipynb #8ce4ca6e
 class MeasureSettings(Strict):
@@ -340,7 +349,7 @@ class MeasureSettings(Strict):
     srr_images: Positive = 500  # maximum number of training images for SRR
     draws: Positive = 10  # of the noise
     seed: Seed = 0  # of the noise
-    layernorm: Literal["kept", "removed"] = "kept"  # for margin and flatness
+    layernorm: Literal["kept", "removed"] = "kept"  # and RMSNorm, for margin and flatness
     srr_layernorm: Literal["kept", "removed"] = "removed"  # of the measure SRR; we record both
     convention: Literal["deviation", "published"] = "deviation"  # published: sigma is its root
     eps: tuple[Eps, ...] = pydantic.Field(
