@@ -20,7 +20,8 @@ from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, sine_positions
-from .probe import as_written, evaluating, inner_model, towers_of
+from .wrappers import as_written, inner_model
+from .probe import evaluating, towers_of
 from .tost import FourierPositions
 
 from .weights import resize_positions

@@ -17,6 +17,7 @@ import warnings
 import numpy as np, torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, check_choice, reading
+from .wrappers import HELD_AS
 
 # %% ../../nbs/models/checkpoints.ipynb #121a2e42
 @dataclass(frozen=True)
@@ -210,10 +211,7 @@ def official_key(
 
 # %% ../../nbs/models/checkpoints.ipynb #65f2dab9
 _WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema", "params")
-_HELD_AS = {  # parts of names that compile, FSDP and the like add at any depth
-    *("_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_forward_module"),
-    "module",
-}
+_ADDED = {*HELD_AS, "module"}  # parts of names that wrappers add at any depth
 _NO_WEIGHTS = {"n_averaged", "total_ops", "total_params"}  # counters of AveragedModel and thop
 
 
@@ -295,7 +293,7 @@ def _holds_weights(value: object, depth: int = 1) -> bool:
 
 
 def _without_prefix(key: str) -> str:
-    key = ".".join(part for part in key.split(".") if part not in _HELD_AS)
+    key = ".".join(part for part in key.split(".") if part not in _ADDED)
     while key.startswith("model."):
         key = key.partition(".")[2]
     return key

@@ -16,8 +16,8 @@ from ..core import UserError, check_choice
 from ..objective.rates import check_eps
 from ..objective.srr import SPARSITY, pick_layer, sparse_rate_reduction
 from .layer import Layer
-from .probe import Adapter, Subspaces, is_compiled, layers_of, subspaces_of
-from .probe import size_of, tokens_of, unwrapped
+from .wrappers import is_compiled, unwrapped
+from .probe import Adapter, Subspaces, layers_of, size_of, subspaces_of, tokens_of
 
 # %% ../../nbs/models/penalty.ipynb #47224277
 def _again(value: Any, detach: bool) -> Any:

@@ -21,7 +21,8 @@ from ..core import UserError, check_choice, generator
 from ..objective.srr import SPARSITY
 from ..models.family import Classifier, LayeredClassifier
 from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
-from ..models.probe import inner_model, plain_names, tensor_of
+from ..models.wrappers import inner_model, plain_names
+from ..models.probe import tensor_of
 from .measures import AccuracyDrop, MEASURES, Measure, MeasureSettings, Weights
 from .measures import find_sigma, first_of, path_norm, trained_parameters
 from .measures import without_layernorm

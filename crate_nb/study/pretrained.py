@@ -17,7 +17,7 @@ from ..core import UserError, as_path, shown_commit
 from ..models.layer import VARIANTS
 from ..models.family import LayeredModel
 from ..models.hub import About, classifies
-from ..models.probe import unwrapped
+from ..models.wrappers import unwrapped
 from ..training.data import CLASSES, STATISTICS
 from ..training.pictures import ENDINGS, read_image, visible_files
 from ..training.runs import unused_options

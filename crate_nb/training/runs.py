@@ -191,11 +191,6 @@ def _check_crop(crop: tuple[float, float] | None):
         )
 
 
-def _check_subset(config: "RunConfig"):
-    if config.subset and config.train_size is None:
-        raise UserError(f"subset {config.subset} needs a size; also give train_size")
-
-
 def _check_recipe(config: "RunConfig"):
     if config.auto_augment and config.ra_ops:
         raise UserError("auto_augment replaces RandAugment; also set ra_ops=0")
@@ -205,7 +200,9 @@ def _check_recipe(config: "RunConfig"):
         raise UserError(f"lr_end {config.lr_end:g} is not below lr {config.lr:g}; give a lower one")
 
 
-def _check_times(config: "RunConfig"):
+def _check_sizes(config: "RunConfig"):
+    if config.subset and config.train_size is None:
+        raise UserError(f"subset {config.subset} needs a size; also give train_size")
     levels = list(config.levels)
     if levels != sorted(set(levels), reverse=True):
         raise UserError(f"levels {config.levels}: give training losses in decreasing order")
@@ -392,9 +389,8 @@ class RunConfig(Identified):
         _check_model(self)
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("schedule", self.schedule, SCHEDULES)
-        _check_subset(self)
         _check_recipe(self)
-        _check_times(self)
+        _check_sizes(self)
         _check_crop(self.crop)
         _check_layer(self.srr_layer, self.depth)
         _check_probe(self.probe_epochs, self.epochs, self.probe_eps)
@@ -434,9 +430,9 @@ ORIGINS: dict[str, tuple[str, str]] = {  # field -> source, and a note
     "init": ("paper", "none: its models are trained from scratch"),
     "optimizer": ("paper", "Adam"),
     "lr": ("official code", _LR),
+    "weight_decay": ("chosen", "none, as the paper names none"),
     "lr_end": ("chosen", "0, as the paper names none"),
     "label_smoothing": ("chosen", "none, as the paper names none"),
-    "weight_decay": ("chosen", "none, as the paper names none"),
     "schedule": ("paper", "cosine decay; constant in the study, which stops by its loss"),
     "warmup": ("chosen", "none, as the paper names none"),
     "batch_size": ("paper", "at scale paper; an axis of the study with values that we chose"),
