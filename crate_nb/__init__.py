@@ -14,7 +14,7 @@ __all__ = ['coding_rate', 'subspace_coding_rate', 'layer_srr', 'sparse_rate_redu
 import importlib as _importlib, sys as _sys
 from typing import Any as _Any
 
-__version__ = "0.1.0"
+__version__ = "0.1.0"  # of the package; other files repeat it
 _MODULES = {  # module -> names offered here
     "objective.rates": "coding_rate subspace_coding_rate",
     "objective.srr": "layer_srr sparse_rate_reduction",
