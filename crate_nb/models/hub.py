@@ -329,9 +329,10 @@ def _card_of(folder: Path, weights: TrainedWeights) -> Card | None:
     try:
         said = parse_json(read_file(path))
         digest, trained = said["weights_digest"], str(said.get("trained_digest"))
+        is_told = "classes" in said  # with names and pixels, which a run's own weights lack
     except (ValueError, KeyError, RecursionError):
         digest = None
-    if digest != weights.digest:
+    if digest != weights.digest or is_told != ("classes" in weights.about):
         raise UserError(
             f"{path} and model.safetensors are from different exports; export the run again"
         )
