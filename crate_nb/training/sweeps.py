@@ -435,14 +435,20 @@ def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]
         os.write(free.fileno(), bytes(map(names.index, devices)))  # each worker takes one byte
         given = (reporting, slots, names, SAID)
         pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
+        patience = 10.0  # seconds until idle workers are ended
         try:
             yield pool, reports
         except BaseException:  # such as Ctrl-C: end the workers with the sweep
-            for p in (pool._processes or {}).values():
-                p.terminate()
+            patience = 0.0
             raise
         finally:
-            pool.shutdown(cancel_futures=True)
+            workers = list((pool._processes or {}).values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for p in workers:
+                # An idle worker that is killed keeps the lock of the queue: the others never read
+                # that they should end.
+                p.join(patience)
+                p.terminate()
 
 
 def _run_pool(calls: dict[str, tuple], devices: list[str], bar):
