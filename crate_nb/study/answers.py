@@ -527,17 +527,22 @@ def _still_open(checks: Sequence[_Kind]) -> tuple[Sequence[_Kind], float, Callab
     return checks, LEVEL, max
 
 
+def _two_digits(x: float) -> str:
+    "A whole number with two significant digits, since it is an estimate."
+    return f"{float(f'{x:.2g}'):,.0f}"
+
+
 def _seeds_in_words(seeds: float, claim: Claim, evidence: Any, ids: frozenset[str]) -> str:
     "A number of seeds and its cost, estimated from the median recorded run."
-    told = f"about {seeds:,} seeds"
+    needed = f"about {_two_digits(seeds)} seeds"
     recorded = evidence.records(claim.experiment) if claim.experiment else []
     read = [r for r in recorded if r.id in ids]
     if not read:
-        return told
+        return needed
     of_a_seed = {r.config.but(seed=0) for r in read}
     seconds_of_a_seed = float(np.median([r.seconds for r in read])) * len(of_a_seed)
     hours = seeds * seconds_of_a_seed / 3600
-    return told + (f", {hours:,.0f} core-hours" if hours >= 1 else "")
+    return needed + (f", {_two_digits(hours)} core-hours" if hours >= 1 else "")
 
 
 def _settled_by_models(checks: Sequence[Resampled]) -> str:
@@ -667,10 +672,10 @@ def _digits(row: pd.Series) -> int:
     "Three digits, or as many as separate the interval from the threshold."
     ends = [end for end in (row.low, row.high) if end != row.threshold]
 
-    def tell(digits):
+    def separate(digits):
         return all(_number(end, digits) != _number(row.threshold, digits) for end in ends)
 
-    return next((digits for digits in (3, 4, 5) if tell(digits)), 6)
+    return next((digits for digits in (3, 4, 5) if separate(digits)), 6)
 
 
 def _deciding(here: pd.DataFrame) -> pd.Series:
@@ -695,12 +700,16 @@ def _claimed(row: pd.Series) -> str:
 
 def _measured(row: pd.Series) -> str:
     digits = _digits(row)
-    bound = f"[{_number(row.low, digits)}, {_number(row.high, digits)}]"
+    numbers = [_number(x, digits) for x in (row["mean"], row.low, row.high)]
+    if row.threshold > 0:  # a level, such as a share, not a difference
+        numbers = [number.removeprefix("+") for number in numbers]
+    mean, low, high = numbers
+    bound = f"[{low}, {high}]"
     if row.n == 1:
         bound = "no interval from one seed"
     elif row.low == row.high:
         bound = "each time"
-    words = [f"{row.check}:", _number(row["mean"], digits), row.unit, bound]
+    words = [f"{row.check}:", mean, row.unit, bound]
     return " ".join(filter(None, words)) + _claimed(row)
 
 

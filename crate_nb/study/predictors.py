@@ -114,7 +114,7 @@ class Study:
         cells = [self.table[axis] for axis in axes if axis != "variant"]
         self.weights = two_way(self.table.variant, list(zip(*cells)))
         self._taus: dict[tuple, Parts | None] = {}
-        self._srr: dict[float, np.ndarray] = {}  # by eps
+        self._srr: dict[tuple[float, str], np.ndarray] = {}  # by eps and LayerNorm
         self._views: dict[str, Study | None] = {}  # by reading
 
     def read_as(
@@ -131,15 +131,18 @@ class Study:
         measure: str,  # a row of `MEASURES`
         eps: float,  # distortion, for SRR only
         among: str = "SRR",  # nan for models without this measure
+        layernorm: str = "removed",  # or `kept`, for SRR only
     ) -> np.ndarray:  # (models,)
         "A measure of each model; we compute SRR at `eps` from its recorded terms."
-        values = self.table[measure].to_numpy() if measure != "SRR" else self._srr_at(eps)
+        is_srr = measure == "SRR"
+        values = self._srr_at(eps, layernorm) if is_srr else self.table[measure].to_numpy()
         return values if among == "SRR" else np.where(self.table[among].isna(), np.nan, values)
 
-    def _srr_at(self, eps: float) -> np.ndarray:
-        if eps not in self._srr:
-            self._srr[eps] = _srr_of_models(self, eps)
-        return self._srr[eps]
+    def _srr_at(self, eps: float, layernorm: str) -> np.ndarray:
+        key = eps, layernorm
+        if key not in self._srr:
+            self._srr[key] = _srr_of_models(self, eps, layernorm=layernorm)
+        return self._srr[key]
 
     def tau(
         self,
@@ -229,9 +232,11 @@ class SeedReplicates:
         eps: float,  # distortion, for SRR only
         axis: str | None = None,  # axis of the granulated tau; None: all pairs
         among: str = "SRR",  # restrict to models with this measure
+        layernorm: str = "removed",  # or `kept`, for SRR only
     ) -> np.ndarray:  # (grids,); nan for a grid without a complete group of the axis
         "Tau within each grid."
-        return np.array(list(self._taus(self.study.values(measure, eps, among), axis)))
+        values = self.study.values(measure, eps, among, layernorm)
+        return np.array(list(self._taus(values, axis)))
 
     def check(
         self,
@@ -250,15 +255,19 @@ _READ_AT: dict[str, tuple] = dict(
     gap=(IN_LOSS, IN_ACCURACY, WITHOUT_OVERCONFIDENCE, CALIBRATED),
     eps=(0.1, 0.5, 1.0),
     layernorm=("removed", "kept"),
-    anew=("seeds", "types and cells"),  # resampled unit
+    resampled=("seeds", "types and cells"),  # resampled unit
 )
-PRIMARY = dict(gap=IN_LOSS, eps=0.5, layernorm="removed", anew="seeds")  # primary specification
+PRIMARY = dict(
+    gap=IN_LOSS, eps=0.5, layernorm="removed", resampled="seeds"
+)  # primary specification
 
 
-def _with_interval(study: Study, values: list[np.ndarray], anew: str) -> tuple[float, float, float]:
+def _with_interval(
+    study: Study, values: list[np.ndarray], resampled: str
+) -> tuple[float, float, float]:
     "A tau, or the difference of two, with its interval over seeds or over types and cells."
     t = study.table
-    if anew == "types and cells":
+    if resampled == "types and cells":
         parts = [two_way_parts(weighted_tau(v, t.gap, t.seed), study.weights) for v in values]
         whole = parts[0] if len(parts) == 1 else parts[0] - parts[1]
         return whole.whole, *percentile_interval(draws_about_estimate(whole))
@@ -271,14 +280,14 @@ def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[
     "Tau of SRR and its lead over either path norm, with intervals over seeds and over types."
     srr = _srr_of_models(seen, eps, layernorm=layernorm)
     published, folded = seen.table["path-norm"].to_numpy(), _folded_paths(seen)
-    for anew in _READ_AT["anew"]:
+    for resampled in _READ_AT["resampled"]:
         for paths, values in {"-": srr, "published": published, "folded": folded}.items():
             there = np.isfinite(values)
             compared = [srr] if paths == "-" else [np.where(there, srr, np.nan), values]
-            tau, low, high = _with_interval(seen, compared, anew)
+            tau, low, high = _with_interval(seen, compared, resampled)
             yield dict(
                 quantity="tau" if paths == "-" else "lead over path-norm",
-                **dict(gap=gap, eps=eps, layernorm=layernorm, anew=anew),
+                **dict(gap=gap, eps=eps, layernorm=layernorm, resampled=resampled),
                 **dict(n=int(there.sum()), grids=seen.table.seed[there].nunique(), paths=paths),
                 **dict(tau=tau, low=low, high=high),
             )

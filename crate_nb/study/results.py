@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_results', 'chosen', 'default_results', 'best_scale',
            'Parameters', 'OpenResult', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers', 'measured',
-           'in_words']
+           'sign_now', 'at_other_scales', 'in_words']
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
-import ast, io, json, logging, os
+import ast, io, json, logging, os, re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -256,7 +256,8 @@ class OpenResult:
     def in_short(
         self,
         answer: str,  # to the question; {tab3-best} stands for what was measured for a claim
-        written_for: Mapping[str, str] | None = None,  # claim -> the sign that the words fit
+        written_for: Mapping[str, str]
+        | None = None,  # for `sign_now` -> the sign that the words fit
     ):
         """Show the recorded answer in words, and how to keep what a run of one's own draws.
 
@@ -267,8 +268,12 @@ class OpenResult:
         self._handle = display(self._short(), display_id=True)
 
     def _short(self) -> Markdown:
-        answers = nearest_answers(saved_answers(project_root() / "figures"))
-        words = f"**In short.** {in_words(*self._told, answers)}"
+        every = saved_answers(project_root() / "figures")
+        words = f"**In short.** {in_words(*self._told, nearest_answers(every))}"
+        mine = every[every["result"] == self.name].id
+        if len(others := at_other_scales(every[every.id.isin(mine)])):
+            words += " Other scales: " + "; ".join(f"`{id}` {said}" for id, said in others.items())
+            words += "."
         is_kept = self.recorded or os.environ.keys() & {"CRATE_NB_SAVE", "IN_TEST"}
         keep = f"CRATE_NB_SAVE=1 writes figures and tables to figures/{self.scale}, too."
         return Markdown(words if is_kept else f"{words}\n\n*{keep}*")
@@ -545,6 +550,28 @@ def measured(
     return answer["measured"].split("; ")[0].split(", claimed")[0].rpartition(": ")[2]
 
 
+def sign_now(
+    claim: str,  # an id, or an id and another setting: `tab1-positive, LayerNorm kept`
+    answers: pd.DataFrame,  # as `nearest_answers` gives them
+) -> str:  # one of `SIGNS`; in another setting that at the first eps
+    "The sign of a claim as it is saved."
+    id, _, setting = claim.partition(", ")
+    row = answers[answers.id == id].iloc[:1]
+    if not setting:
+        return "".join(row.sign) or "not run"
+    found = re.search(rf"(?:^|; ){re.escape(setting)}, eps [^:]*: ([^;]*)", "".join(row.elsewhere))
+    return found[1] if found else "not run"
+
+
+def at_other_scales(
+    answers: pd.DataFrame,  # from `saved_answers`
+) -> pd.Series:  # id -> such as `small: fails`; only claims with a difference
+    "Where a claim has another sign at another scale, from three seeds or more."
+    nearest = nearest_answers(answers).set_index("id").sign
+    there = answers[(answers.n >= ENOUGH) & (answers.sign != answers.id.map(nearest))]
+    return (there.scale + ": " + there.sign).groupby(there.id).agg(", ".join)
+
+
 def in_words(
     answer: str,  # as for `OpenResult.in_short`
     written_for: Mapping[str, str],  # likewise
@@ -552,7 +579,7 @@ def in_words(
 ) -> str:
     "An answer in words with its numbers, marked as being revised if a sign has changed since."
     known = {row["id"]: row for row in answers.to_dict("records")}
-    now = {claim: known.get(claim, {"sign": "not run"})["sign"] for claim in written_for}
+    now = {claim: sign_now(claim, answers) for claim in written_for}
     changed = [f"{claim}: {sign}" for claim, sign in now.items() if sign != written_for[claim]]
     values = {claim: measured(row) for claim, row in known.items()}
     words = answer.format_map(defaultdict(lambda: "(no answer yet)", values))
