@@ -11,7 +11,7 @@ help: ## this list
 
 install: .venv/run ## crate_nb and the command crate-nb, in .venv
 
-reproduce: .venv/run ## every figure, table and verdict, from nothing (SCALE=quick); the report is figures/quick/report.html
+reproduce: .venv/run ## the paper's figures, tables and verdicts, from nothing (SCALE=quick); the report is figures/quick/report.html
 	$(BIN)/crate-nb reproduce --scale $(SCALE)
 
 # Checks that need what is not here, such as a browser, add a line to this file: the end of the output.

@@ -184,7 +184,7 @@ def _check_tiled(x: Tensor, a: Architecture):
     size = a.patch_size
     if x.shape[1] != a.channels or x.shape[2] % size or x.shape[3] % size:
         raise UserError(
-            f"images of shape {tuple(x.shape[1:])}; this model reads {a.channels} channels and "
+            f"images of shape {tuple(x.shape[1:])}; this model expects {a.channels} channels and "
             f"sides that are multiples of {size}"
         )
 

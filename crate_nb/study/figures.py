@@ -93,6 +93,11 @@ def as_png(
     return out.getvalue()
 
 
+def _as_csv(numbers: pd.DataFrame) -> str:
+    "Numbers with ten digits, since the last ones depend on the processor."
+    return numbers.to_csv(index=False, float_format="%.10g")
+
+
 def save_figure(
     fig: plt.Figure,  # left open
     scale: str,  # the folder below figures/: a row of `runs.SCALES`, or `bench`
@@ -105,7 +110,7 @@ def save_figure(
     "Save a figure as png, its numbers as csv, its caption as json."
     folder = home() / "figures" / scale
     write_atomic(folder / f"{name}.png", as_png(fig))
-    write_atomic(folder / f"{name}.csv", data.to_csv(index=False))
+    write_atomic(folder / f"{name}.csv", _as_csv(data))
     _sidecar(folder, name, kind="figure", title=title, caption=caption, notebook=notebook)
     return folder
 
@@ -122,7 +127,7 @@ def save_table(
     "Save a table as md (to read) and csv (to compute with), its caption as json."
     folder = home() / "figures" / scale
     numbers = table if data is None else data
-    write_atomic(folder / f"{name}.csv", numbers.to_csv(index=False))
+    write_atomic(folder / f"{name}.csv", _as_csv(numbers))
     text = f"**{title}.** {caption}\n\n{markdown_table(table)}\n"
     write_atomic(folder / f"{name}.md", text)
     _sidecar(

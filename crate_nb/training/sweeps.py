@@ -74,7 +74,7 @@ def fit_sizes(
     dataset: str | Path | None,  # as for `dataset_label`; of interest only if it is a folder
     given: Collection[str] = (),  # fields that the user has set; they are not changed
 ) -> RunConfig:  # `train_size` and `test_size` None, which means all, where the folder has fewer
-    "A scale's configuration with sizes that a folder can meet; what changes is logged once."
+    "Use all images where a folder has fewer than the scale's; log it once."
     return _fitted(config, _there(dataset), given)
 
 
@@ -361,16 +361,16 @@ class _Reporter:
 
     def __init__(self, id: str):
         self.id, self.pending, self.seen, self.last = id, 0, 0, 0.0
-        self.tell(0, {})
+        self.send(0, {})
 
-    def tell(self, steps: int, values: dict):
+    def send(self, steps: int, values: dict):
         _reports.send((self.id, steps, values))  # below 4 kB, so the write is atomic
 
     def __call__(self, steps: int, values: dict):
         self.pending += steps
         self.seen += steps
         if time.monotonic() - self.last > 0.3:
-            self.tell(self.pending, values)
+            self.send(self.pending, values)
             self.pending, self.last = 0, time.monotonic()
 
 
@@ -388,7 +388,7 @@ def _work(task: Callable, config: RunConfig, place: Place, force: bool, steps: i
     except Exception as e:  # such as out of memory: the other runs continue
         return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"
     finally:  # count the remaining steps of a run that stopped early
-        report.tell(report.pending + steps - report.seen, {})
+        report.send(report.pending + steps - report.seen, {})
     return None
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000f
@@ -476,12 +476,12 @@ def _given_up(id: str, kills: int, has_begun: bool) -> str:
             "same command again to resume from its checkpoint, perhaps with fewer workers"
         )
     return (
-        f"run {id}: no worker process could start it, see their output above. Each imports the "
-        "script that started it, which must train under `if __name__ == '__main__':`"
+        f"run {id}: no worker process could start it (see the output above). Workers import your "
+        "script, so it must train under `if __name__ == '__main__':`"
     )
 
 
-def _run_batches(calls: dict[str, tuple], devices: list[str], bar, kills: int) -> dict:
+def _run_batches(calls: dict[str, tuple], devices: list[str], bar, max_kills: int) -> dict:
     "Run all calls in pools until each has ended or is given up."
     ended: dict[str, str | None] = {}
     killed = dict.fromkeys(calls, 0)
@@ -492,8 +492,8 @@ def _run_batches(calls: dict[str, tuple], devices: list[str], bar, kills: int) -
         ended |= found
         for i in _suspects(batch, ended, found, cut_off):
             killed[i] += 1
-            if killed[i] >= kills:
-                ended[i] = _given_up(i, kills, has_begun=bool(found or cut_off))
+            if killed[i] >= max_kills:
+                ended[i] = _given_up(i, max_kills, has_begun=bool(found or cut_off))
         # The successor of a killed worker reports its steps again.
         bar.n = sum(calls[i][-1] for i in ended)
     return ended
@@ -504,7 +504,7 @@ def run_all(
     place: Place | str | None = None,  # place or scale; by default we use all devices
     force: bool = False,  # passed to `task`
     task: Callable = train,  # task(config, place, force=, report=), importable by workers
-    kills: int = 4,  # we give up a run after this number of killed processes
+    max_kills: int = 4,  # we give up a run after this number of killed processes
     **options,  # fields of `Place`
 ) -> dict[str, str]:  # id -> reason of failure
     "Run `task` on all configurations in parallel; a paused run is not a failure."
@@ -514,7 +514,7 @@ def run_all(
     calls = {c.id: (task, c, place, force, total_steps(c, images)) for c in configs}
     total, title = sum(call[-1] for call in calls.values()), f"{len(calls)} runs"
     with progress_bar(total=total, unit="step", desc=title, disable=not place.progress) as bar:
-        ended = _run_batches(calls, devices, bar, kills)
+        ended = _run_batches(calls, devices, bar, max_kills)
     return {id: why for id, why in ended.items() if why}
 
 # %% ../../nbs/training/sweeps.ipynb #16a00013
@@ -581,7 +581,7 @@ def sweep_local(
         At least one, all on one data set.
     place : Place or str, optional
         Where to compute and store the runs, or a scale for their records. None: the scale with
-        the runs' sizes, or own.
+        the runs' sizes, else scale `own`.
     work : Work, optional
         What to compute for each run: `TRAIN`, or `MEASURE` of `study.measures`.
     **options
