@@ -4,7 +4,7 @@ The crate has one action for each recorded run: its command, configuration, imag
 times, and its record. The section *The archive* of data/README.md repeats a run from a crate.
 """
 
-import json, mimetypes, shlex, shutil, subprocess
+import json, mimetypes, shutil, subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -13,8 +13,8 @@ from rocrate.model.computerlanguage import ComputerLanguage
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 from crate_nb.training.data import TREES
-from crate_nb.training.records import Record, Store, training_name
-from crate_nb.training.runs import RunConfig, scale_config
+from crate_nb.training.records import Record, Store, training_command, training_name
+from crate_nb.training.runs import RunConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 ABOUT = json.loads((ROOT / "codemeta.json").read_text())
@@ -31,15 +31,6 @@ PLACE = ("data_digest", "device", "dtype", "compiled", "threads")  # these may c
 def as_text(value) -> str:
     "A value of the configuration as `--set` reads it."
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def command(scale: str, record: Record) -> str:
-    "The command line that trains the run of a record."
-    config, threads = record.config.model_dump(mode="json"), record.provenance["threads"]
-    base = scale_config(scale, record.config.dataset).model_dump(mode="json")
-    changed = [f"{k}={as_text(v)}" for k, v in config.items() if v != base[k]]
-    words = f"crate-nb train --scale {scale} --threads {threads} --dataset".split()
-    return shlex.join([*words, config["dataset"], *(["--set", *changed] if changed else [])])
 
 
 def times(provenance: dict) -> dict[str, str]:
@@ -123,7 +114,9 @@ def add_run(crate: ROCrate, scale: str, record: Record):
     fields |= {k: provenance[k] for k in PLACE if k in provenance}
     objects = images(crate, config.dataset) + [setting(crate, k, v) for k, v in fields.items()]
     name = f"{scale} {record.id}: {config.variant}, {training_name(config)}, seed {config.seed}"
-    told = dict(name=name, description=command(scale, record), instrument=tool(crate, provenance))
+    told = dict(
+        name=name, description=training_command(scale, record), instrument=tool(crate, provenance)
+    )
     told |= dict(object=objects, result=crate.get(f"data/runs/{scale}/{record.id}/record.json"))
     act(crate, f"#{scale}-{record.id}", **told, **times(provenance))
 

@@ -26,7 +26,14 @@ __all__ = ['cli', 'main', 'reproduce_command', 'copy_command', 'train_command', 
            'measure_command', 'export_command', 'predict_command', 'bench_command', 'doctor_command']
 
 # %% ../nbs/cli.ipynb #c7a1f0de
-class _Group(click.Group):
+class _Commands(click.Group):
+    "A group that lists its commands if there is none of the given name."
+
+    def get_command(self, ctx, name):
+        return super().get_command(ctx, check_choice("command", name, self.commands))
+
+
+class _Group(_Commands):
     """Repeat an option for each of its values: `--only fig1 tab3` is `--only fig1 --only tab3`.
 
     For `--set` and `--where`, a word without `=` is an argument: in
@@ -70,6 +77,8 @@ def _fail(message: str) -> int:
 def _wrong_usage(wrong: click.ClickException) -> str:
     "The message for a wrong command line; for `train` it explains `--set`."
     message, ctx = wrong.format_message(), getattr(wrong, "ctx", None)
+    if ctx and isinstance(ctx.command, click.Group):
+        return f"{message.rstrip('.')}; first name a command: {', '.join(ctx.command.commands)}"
     if ctx is None or ctx.command.name != "train":
         return message
     if not isinstance(wrong, click.NoSuchOption):
@@ -376,13 +385,16 @@ def train_command(scale, settings, dataset, device, threads, init, recipe, force
     config = fit_sizes(scale_config(scale, label, recipe, **changes), place.data, changes)
     if init:
         config = start_from(config, init)
+    is_recorded = config in Store(scale) and not force
     record = train(config, place, force)
+    if is_recorded:
+        click.echo("recorded already; nothing trained (--force trains again)", err=True)
     path = os.path.relpath(Store(scale).path(record.id))
     shown = {k: v for k, v in record.final.items() if k != "test_hits"}  # long
     click.echo(json.dumps(dict(id=record.id, **shown, record=path), indent=1))
 
 # %% ../nbs/cli.ipynb #8dcd8020
-@cli.group("runs", cls=click.Group)
+@cli.group("runs", cls=_Commands)
 def runs_group():
     "List, show and check the records of a scale."
 
@@ -561,9 +573,8 @@ def claims_command(scale):
     else:
         found = found[found.scale == check_choice("scale", scale, SCALES)]
     if not len(found):
-        raise UserError(
-            "no answers are saved; run crate-nb reproduce --recorded to draw the recorded runs"
-        )
+        at = f" --scale {scale}" * bool(scale)
+        raise UserError(f"no answers are saved; to draw records: crate-nb reproduce --recorded{at}")
     for answer in found.itertuples():
         click.echo(_answer_text(answer))
 
@@ -752,15 +763,10 @@ def _measure_table(values: Mapping[str, float | None]) -> str:
     import pandas as pd
     from crate_nb.study.measures import MEASURES
 
-    rows = [
-        dict(
-            measure=k,
-            value="not defined" if v is None else f"{v:.6g}",
-            equation=MEASURES[k].equation,
-        )
-        for k, v in values.items()
-    ]
-    return pd.DataFrame(rows).to_string(index=False)
+    shown = ["not defined" if v is None else f"{v:.6g}" for v in values.values()]
+    equations = [MEASURES[k].equation for k in values]
+    table = pd.DataFrame(dict(measure=[*values], value=shown, equation=equations))
+    return table.to_string(index=False)
 
 
 def _measure_note(found: Mapping, stored: bool) -> str:

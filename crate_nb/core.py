@@ -465,7 +465,6 @@ def pick_device(
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, index = name.partition(":")
-    check_choice("device", kind, ["cpu", "cuda"])
     if kind == "cuda":
         _check_gpu(name, index)
     elif name != "cpu":

@@ -6,12 +6,13 @@
 __all__ = ['check_variant']
 
 # %% ../../nbs/models/check.ipynb #4b18c554
+from copy import deepcopy
 from typing import cast
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
-from ..core import UserError
+from ..core import UserError, reading
 from .family import Architecture, Classifier, LayerTokens, classifiers, make_model
 from .family import model_flops, model_paths, predict_parameters, count_parameters
 from .layer import Layer, VARIANTS
@@ -22,7 +23,8 @@ def _small_model(name: str) -> Classifier:
     small = Architecture(
         name, image_size=12, patch_size=4, channels=2, num_classes=5, dim=24, depth=2, heads=3
     )
-    model = cast(Classifier, make_model(small))
+    with reading(f"{name} can't be built", "a sublayer takes dim, heads, dropout and **_"):
+        model = cast(Classifier, make_model(small))
     with torch.no_grad():
         for p in model.parameters():
             if not p.any():  # it may pass no gradient at the start
@@ -41,6 +43,26 @@ def _check_halves(name: str, layer: Layer):
                 wrong.append(str(e))
     if wrong:
         raise UserError(f"{name}: {'; '.join(wrong)}")
+    for half in (layer.compress, layer.sparsify):
+        doubled = deepcopy(half)
+        for p in doubled.parameters():
+            p.data.mul_(2)
+        ignored = any(True for _ in half.parameters()) and doubled.paths(v).equal(half.paths(v))
+        kind = type(half).__name__
+        assert not ignored, f"{name}: paths of {kind} ignore its weights; multiply by their squares"
+
+
+def _check_forward(name: str, layer: Layer):
+    "A layer runs, for all tokens and for the first only."
+    for tokens, count in ((None, 10), (1, 1)):
+        remedy = (
+            "the first sublayer returns (heads (..., N or tokens, K p), subspaces or None), "
+            "the second and the output map tokens (..., N, d)"
+        )
+        with reading(f"{name} fails for tokens={tokens}", remedy):
+            shape = tuple(layer(torch.randn(4, 10, 24), tokens).shape)
+        if shape != (4, count, 24):
+            raise UserError(f"{name} gives {shape} for tokens={tokens} of (4, 10, 24); {remedy}")
 
 
 def _check_shapes(name: str, logits: Tensor, zs: LayerTokens):
@@ -106,8 +128,8 @@ def check_variant(name: str):
     Raises
     ------
     UserError
-        If there is no such row, if it builds no classifier, or if FLOP or paths of its sublayers
-        are neither defined nor derivable.
+        If there is no such row, if it builds no classifier, if a layer can't be built or run, or if
+        FLOP or paths of its sublayers are neither defined nor derivable.
     AssertionError
         If a check fails; the message names the property.
 
@@ -122,6 +144,7 @@ def check_variant(name: str):
         kind, known = VARIANTS[name].model, ", ".join(classifiers())
         raise UserError(f"variant {name!r} builds another model ({kind}); allowed: {known}")
     model, x = _small_model(name), torch.randn(4, 2, 12, 12)
+    _check_forward(name, model.layers[0])
     _check_halves(name, model.layers[0])
     logits, zs = model(x, return_layers=True)
     _check_shapes(name, logits, zs)

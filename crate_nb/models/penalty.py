@@ -190,8 +190,8 @@ def _position(layer: int | str, depth: int) -> int | str:
     "The layer as 1 to L, or random."
     if isinstance(layer, int) and -depth <= layer < 0:
         return depth + 1 + layer
-    if layer != "random":
-        pick_layer(layer, depth)  # validates
+    if layer != "random" and not (isinstance(layer, int) and 1 <= layer <= depth):
+        raise UserError(f"SRR layer {layer!r}; allowed: 1 to {depth}, -1 to -{depth}, or random")
     return layer
 
 

@@ -213,8 +213,9 @@ def prepared(
     if isinstance(batch, (tuple, list)) and len(batch) > 1 and isinstance(batch[1], Tensor):
         return batch[0], batch[1]
     raise UserError(
-        f"a batch is a {type(batch).__name__} without labels; give (inputs, labels), a mapping "
-        "with labels, or prepare=, a function of a batch that returns (inputs, labels)"
+        f"a batch is a {type(batch).__name__} without labels; give batches, such as [(inputs, "
+        "labels)] or mappings with labels, or prepare=, a function of a batch that returns "
+        "(inputs, labels)"
     )
 
 
@@ -272,13 +273,19 @@ class _Scores(nn.Module):
 
 
 def _check_fits(scores: Tensor, labels: Tensor) -> None:
-    "Raise a `UserError` unless there is one label for each row of scores."
+    "Raise a `UserError` unless there is one label for each row of scores, of one of its classes."
     of_scores = scores.shape[:1] + scores.shape[2:]
     if of_scores != labels.shape:
         given = tuple(scores.movedim(1, -1).shape)
         raise UserError(
             f"scores {given} do not fit labels {tuple(labels.shape)}; give predict= and prepare= "
             "that return scores (B, classes) and labels (B,), or (B, N, classes) and (B, N)"
+        )
+    wrong = labels[(labels != -100) & ((labels < 0) | (labels >= scores.shape[1]))]
+    if len(wrong):
+        raise UserError(
+            f"a label is {wrong[0]}, the scores are of {scores.shape[1]} classes; "
+            f"give labels 0 to {scores.shape[1] - 1}, or -100 to leave out a prediction"
         )
 
 # %% ../../nbs/study/complexity.ipynb #83d5754d

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 import pandas as pd
 from ..core import UserError, core_count, home, pick_device, progress_bar, write_atomic
+from ..training.data import dataset_sizes
 from ..training.runs import GRIDS, RunConfig, varied_fields
 from ..training.records import Store, training_name
 from ..training.trials import Trials
@@ -60,10 +61,13 @@ class Part:
 def plan_runs(
     order: Order,  # what to reproduce
 ) -> list[Part]:  # the most useful part first
-    "Plan all runs that the results need, recorded or not."
+    "Plan all runs that the results need, recorded or not; a `UserError` if none can be tested."
     needs = dict.fromkeys(e for result in order.results for e in result.needs)
     needs = [e for e in needs if e not in GRIDS or order.scale in GRIDS[e]]
     parts = queue(needs, order.scale, order.dataset, order.seeds)
+    data = order.place.data
+    if parts and data and not order.recorded and not dataset_sizes(str(data))[1]:
+        raise UserError(f"{data} has no test split; move some images of each class to {data}/test")
     return [Part(runs, MEASURE_PUBLISHED if measured else TRAIN) for runs, measured in parts]
 
 # %% ../../nbs/study/reproduce.ipynb #0ba57895

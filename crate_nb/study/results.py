@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
-from ..core import UserError, check_choice, home, pick_device, project_root, visible
-from ..training.runs import GRIDS, RunConfig, SCALES, Seed, Strict, one_line
+from ..core import UserError, check_choice, home, pick_device, project_root, reading
+from ..core import visible
+from ..training.runs import EXPERIMENTS, GRIDS, RunConfig, SCALES, Seed, Strict, one_line
 from ..training.records import Record, Store
 from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
@@ -55,7 +56,8 @@ class Result(pydantic.BaseModel):
     @pydantic.field_validator("needs", mode="before")
     @classmethod
     def _each_word(cls, value: Any) -> tuple[str, ...]:
-        return tuple(value.split()) if isinstance(value, str) else tuple(value)
+        names = value.split() if isinstance(value, str) else value
+        return tuple(check_choice("experiment", name, EXPERIMENTS) for name in names)
 
 
 def _notebooks(nbs: Path) -> list[Path]:
@@ -74,14 +76,26 @@ def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {}
 
 
+def _cells(notebook: Path) -> list[dict[str, Any]]:
+    with reading(f"{notebook} is no notebook", "save it again with Jupyter"):
+        return json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+
+
 def _front_matter(notebook: Path) -> dict[str, Any] | None:
     "The front matter of a notebook, and its answer in words; None if it has none."
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    cells = _cells(notebook)
     first = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "raw" else ""
     lines = first.strip().split("\n")
     if lines[0] != "---" or lines[-1] != "---":
         return None
-    return yaml.safe_load("\n".join(lines[1:-1])) | _words(cells)
+    with reading(f"front matter of {notebook}", "write lines of name: value, and literal words"):
+        return yaml.safe_load("\n".join(lines[1:-1])) | _words(cells)
+
+
+def _sets_scale(notebook: Path) -> bool:
+    "Whether a cell with the tag `parameters` sets `scale`."
+    tagged = [c for c in _cells(notebook) if "parameters" in c["metadata"].get("tags", ())]
+    return any("scale =" in "".join(c["source"]) for c in tagged)
 
 
 def _read_result(notebook: Path) -> Result:
@@ -96,6 +110,11 @@ def _read_result(notebook: Path) -> Result:
     if result.group != notebook.parent.name:
         raise UserError(
             f"front matter of {notebook}: group is {result.group!r}; use the name of its folder"
+        )
+    if not _sets_scale(notebook):
+        raise UserError(
+            f"{notebook}: no cell with the tag parameters sets scale, so --scale has no effect; "
+            "tag the first code cell"
         )
     return result
 

@@ -78,8 +78,11 @@ class ImageData:
     def _held_out(self, test: int | None) -> "ImageData":
         count = len(self.x_train)
         if test is None or not 1 <= test < count:
+            what = "choose how many to hold out"
+            if test is not None:
+                what = f"{test} can't be held out, but 1 to {count - 1} can"
             raise UserError(
-                f"{self.name} has {count} images and no test split; choose how many to hold out, "
+                f"{self.name} has {count} images and no test split; {what}, "
                 "such as test_size=100 (--set test_size=100), or add a folder test"
             )
         order = self._shuffled("train")
@@ -497,7 +500,8 @@ def dataset_name(
     folder = as_path(spec)
     if not folder.is_dir():
         raise UserError(
-            f"unknown data set {spec!r}; allowed: {', '.join(NAMES)}, or a folder of images"
+            f"unknown data set {spec!r}; allowed: {', '.join(NAMES)}, or a folder of images "
+            f"(there is no folder {folder})"
         )
     name = folder.resolve().name
     # We allow the name of a tree, since `load_data` checks the content.

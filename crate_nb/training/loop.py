@@ -28,13 +28,13 @@ from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
 from .augment import resize
 from .runs import RunConfig, rule_digests
-from .records import Record, Store, check_record
+from .records import Record, Store, check_record, training_command
 from .engine import Engine, NotCaptured, NotLoaded, Place, as_place, can_compile
 from .engine import cpu_threads, is_long, own_stream, pick_engine
 from .step import Batches, OtherRun, Step, architecture_of, build_model
-from .step import check_same_images, data_for, find_start, layer_of_step
-from .step import learning_rate, logger, numbers, probe, start_model, task_of
-from .step import total_steps
+from .step import check_rates, check_same_images, data_for, find_start
+from .step import layer_of_step, learning_rate, logger, numbers, probe
+from .step import start_model, task_of, total_steps
 
 # %% ../../nbs/training/loop.ipynb #f2dea3cc
 @dataclass
@@ -783,6 +783,7 @@ def train(
     check_same_images(store, images, config)
     _check_subspaces(config, images)
     _check_start(config, images, place)
+    check_rates(config, total_steps(config, len(images.x_train)))
     git_commit()  # cached now, since the code may change during training
     with cpu_threads(place.threads):
         engine = engine or _engine_for(config, place, len(images.x_train))
@@ -802,7 +803,8 @@ def _stored(record: Record, store: Store, place: Place) -> Record:
     return record
 
 # %% ../../nbs/training/loop.ipynb #36b826d7
-def _absent(path: Path, id: str) -> str:
+def _absent(path: Path, record: Record) -> str:
+    id = record.id
     if scales := sorted(p.parent.name for p in path.parent.parent.glob(f"*/{path.name}")):
         return (
             f"the weights of run {id} do not belong to scale {path.parent.name}; "
@@ -811,7 +813,7 @@ def _absent(path: Path, id: str) -> str:
     return (
         f"the weights of run {id} are not on this machine (records do not include weights): "
         f"there is no {path}; set CRATE_NB_HOME to your own folder and train the run there: "
-        "train(record.config, scale)"
+        f"{training_command(path.parent.name, record)}"
     )
 
 
@@ -825,7 +827,7 @@ def _weights_of(record: Record, place: Place, level: float | None) -> Path:
 
 def _load_trained(path: Path, record: Record, kept: str | None) -> dict[str, Tensor]:
     if not path.is_file():
-        raise UserError(_absent(path, record.id))
+        raise UserError(_absent(path, record))
     state, _ = read_safetensors(path)
     if kept is not None and kept != weights_digest(state):
         raise UserError(

@@ -81,7 +81,7 @@ OPTIMIZERS: dict[str, Choice] = {  # name -> optimiser, with the weight decay of
 
 # %% ../../nbs/training/optimizers.ipynb #5c4ed002
 def cosine(
-    lr: float,  # peak learning rate
+    lr: float,  # peak learning rate, less the final one
     step: int,  # from 0
     steps: int,  # of the whole schedule
 ) -> float:

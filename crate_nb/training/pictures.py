@@ -498,7 +498,10 @@ def _cells(layout: Layout, files: list[Path], names: list[tuple]) -> Iterator[tu
     where = files[0] if layout.is_parquet else (*layout.tables, layout.folder)[0]
     from datasets import Image as Undecoded
 
-    with reading(f"{where} can't be read", "it is truncated or damaged, download it again"):
+    remedy = "it is truncated or damaged, download it again"
+    if layout.tables:
+        remedy = f"its columns must be file_name and label; if they are, {remedy}"
+    with reading(f"{where} can't be read", remedy):
         rows = _stream(layout, files)
         kinds = {name: type(f).__name__ for name, f in rows.features.items()}
         image = _column(kinds, _IMAGES, "Image", where)
@@ -623,7 +626,12 @@ def _number(
     if isinstance(train[0], str):
         names = tuple(sorted(set(train)))
         at = {name: i for i, name in enumerate(names)}
-        train, test = [at[y] for y in train], [at.get(y, -1) for y in test]
+        if more := sorted({*test} - {*names}):
+            raise UserError(
+                f"{folder}: the test images have a class {more[0]!r}, which training lacks; "
+                f"rename it, or add training images (classes: {', '.join(names)})"
+            )
+        train, test = [at[y] for y in train], [at[y] for y in test]
     _check_labels(train, test, folder)
     if len(names) >= 2 * len(set(train)):  # of a part of a large set
         names = names[: max(train) + 1]

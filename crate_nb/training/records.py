@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'COMPARED', 'Record', 'check_record', 'Unregistered', 'read_record', 'pack_hits', 'unpack_hits',
-           'tested_images', 'Folders', 'Busy', 'Locks', 'training_name', 'Store', 'seed_spread', 'compare_runs']
+           'tested_images', 'Folders', 'Busy', 'Locks', 'training_name', 'training_command', 'Store', 'seed_spread',
+           'compare_runs']
 
 # %% ../../nbs/training/records.ipynb #06f9bc70
-import fcntl, hashlib, json, logging, math, os, re, time
+import fcntl, hashlib, json, logging, math, os, re, shlex, time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,8 @@ import numpy as np, pandas as pd, pydantic
 from ..core import UserError, check_kind, home, parse_json, read_file, reading, with_digest
 from ..core import say_once, without_digest, write_atomic
 from ..models.layer import VARIANTS
-from .runs import Described, RunConfig, described, one_line
+from .optimizers import OPTIMIZERS, SCHEDULES
+from .runs import Described, RunConfig, SCALES, described, one_line, scale_config
 
 # %% ../../nbs/training/records.ipynb #0d8674f6
 SCHEMA = 3  # version of the record layout
@@ -152,19 +154,29 @@ def check_record(
     return check_kind(record, Record, "read a record with Store(scale).get(id)")
 
 # %% ../../nbs/training/records.ipynb #5dac18fa
+# field of a run -> the table that has a row for each of its values
+_TABLES: dict[str, Mapping] = dict(variant=VARIANTS, optimizer=OPTIMIZERS, schedule=SCHEDULES)
+
+
 class Unregistered(UserError):
-    "The variant of a record is not registered in this process."
+    "A record names a variant, optimiser or schedule that is not registered in this process."
 
     def __init__(
         self,
         path: Path,  # of the record
-        variant: str,  # its variant
+        row: str,  # field and value, such as `variant 'mine'`
     ):
-        self.variant = variant
+        self.row = row
         super().__init__(
-            f"record {path} is of the variant {variant!r}, which is not registered here; "
-            "add its row to crate_nb.VARIANTS before you read records"
+            f"record {path} has the {row}, which is not registered here; "
+            "add its row to the table before you read records"
         )
+
+
+def _check_registered(config: Mapping[str, Any], path: Path):
+    for field, table in _TABLES.items():
+        if isinstance(name := config.get(field), str) and name not in table:
+            raise Unregistered(path, f"{field} {name!r}")
 
 # %% ../../nbs/training/records.ipynb #5dac18fb
 _READ = pydantic.ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
@@ -226,9 +238,7 @@ def _check_readable(raw: Any, path: Path):
             "upgrade crate_nb"
         )
     config = fields.get("config")
-    variant = config.get("variant") if isinstance(config, dict) else None
-    if isinstance(variant, str) and variant not in VARIANTS:
-        raise Unregistered(path, variant)
+    _check_registered(config if isinstance(config, dict) else {}, path)
 
 
 def _check_history(history: list[dict[str, Any]], epochs: int):
@@ -457,6 +467,22 @@ def training_name(
         return "cross-entropy" if task == "classification" else task
     return "random-layer" if config.srr_layer == "random" else f"layer-{config.srr_layer}"
 
+# %% ../../nbs/training/records.ipynb #a93520c8
+def training_command(
+    scale: str,  # of the record
+    record: Record,  # of any run
+) -> str:  # a line of Python for scale `own`, which the command line can't train
+    "The command line that trains the run of a record."
+    if scale not in SCALES:
+        return f"train(record.config, {scale!r})"
+    config, threads = record.config.model_dump(mode="json"), record.provenance["threads"]
+    base = scale_config(scale, record.config.dataset).model_dump(mode="json")
+    changed = {k: v for k, v in config.items() if v != base[k] and k != "init"}
+    texts = [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in changed.items()]
+    words = f"crate-nb train --scale {scale} --threads {threads} --dataset".split()
+    words += [config["dataset"], *["--init", "FILE"] * bool(config["init"])]
+    return shlex.join([*words, *["--set"] * bool(texts), *texts])
+
 # %% ../../nbs/training/records.ipynb #843a0554
 _LAYOUT = hashlib.sha256(repr([SCHEMA, *RunConfig.model_fields]).encode()).hexdigest()[:8]
 
@@ -491,8 +517,7 @@ class _KeptRows:
         if not kept or kept[0] != stamp:
             kept = [stamp, _row(read_record(self.record(id)))]
         self.rows[id], row = kept, kept[1]
-        if row["variant"] not in VARIANTS:
-            raise Unregistered(self.record(id), row["variant"])
+        _check_registered(row, self.record(id))
         return row
 
     def save(self):
@@ -507,11 +532,12 @@ class _KeptRows:
 _T = TypeVar("_T")
 
 
-def _tell_left_out(scale: str, variants: set[str]):
-    if variants:
+def _tell_left_out(scale: str, rows: set[str]):
+    if rows:
         say_once(
-            f"skipping records of scale {scale}, since their variants are not registered in "
-            f"crate_nb.VARIANTS: {', '.join(sorted(variants))}"
+            f"skipping records of scale {scale}, since these are not registered: "
+            f"{', '.join(sorted(rows))}; add their rows to crate_nb.VARIANTS, "
+            "crate_nb.training.optimizers.OPTIMIZERS or SCHEDULES"
         )
 
 
@@ -554,8 +580,7 @@ def _read_once(path: Path, *stamp: int) -> Record:
 def _unchanged(path: Path, stat: os.stat_result) -> Record:
     "Read a record, cached while its file does not change."
     record = _read_once(path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
-    if record.config.variant not in VARIANTS:  # it was registered when we read the record
-        raise Unregistered(path, record.config.variant)
+    _check_registered(dict(record.config), path)  # a row may be gone since we read the record
     return record
 
 
@@ -573,7 +598,7 @@ def _read_if_there(path: Path) -> Record | None:
 
 # %% ../../nbs/training/records.ipynb #a24044e0
 class Store(Locks):
-    """The records of one scale, except those of variants that are not registered.
+    """The records of one scale, except those that name unregistered rows, such as a variant.
 
     Parameters
     ----------
@@ -605,13 +630,13 @@ class Store(Locks):
         return self.path(config if isinstance(config, str) else config.id).is_file()
 
     def _each(self, read: Callable[[str, os.stat_result], _T]) -> Iterator[_T]:
-        "Apply `read` to each file, skipping records of unregistered variants."
+        "Apply `read` to each file, skipping records that name unregistered rows."
         unknown: set[str] = set()
         for id, stat in _record_files(self.root):
             try:
                 yield read(id, stat)
             except Unregistered as e:
-                unknown.add(e.variant)
+                unknown.add(e.row)
             except (UserError, OSError) as e:
                 if not _is_gone(e):
                     raise

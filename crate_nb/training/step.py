@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['logger', 'MODEL_FIELDS', 'TASKS', 'PROBED', 'data_for', 'check_same_images', 'architecture_of', 'build_model',
-           'start_from', 'find_start', 'start_model', 'plain_loop', 'learning_rate', 'make_optimizer', 'set_rate',
-           'draw_for', 'layer_of_step', 'batch_loss', 'batch_means', 'evaluate', 'score', 'numbers', 'probe', 'Task',
-           'masks_for', 'masked_batch_loss', 'masked_means', 'masked_score', 'masked_probe', 'task_of', 'total_steps',
-           'Batches', 'OtherRun', 'Sums', 'Step']
+           'start_from', 'find_start', 'start_model', 'plain_loop', 'learning_rate', 'check_rates', 'make_optimizer',
+           'set_rate', 'draw_for', 'layer_of_step', 'batch_loss', 'batch_means', 'evaluate', 'score', 'numbers',
+           'probe', 'Task', 'masks_for', 'masked_batch_loss', 'masked_means', 'masked_score', 'masked_probe', 'task_of',
+           'total_steps', 'Batches', 'OtherRun', 'Sums', 'Step']
 
 # %% ../../nbs/training/step.ipynb #32cd1f02
 import logging, math, warnings
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, torch, torch.nn.functional as F
 from torch import Tensor, nn
-from ..core import UserError, check_choice, check_kind, generator, mix, send
+from ..core import UserError, check_choice, check_kind, generator, mix, reading, send
 from ..objective.rates import pack
 from ..objective.srr import layer_srr, pick_layer
 from ..models.layer import VARIANTS
@@ -243,6 +243,19 @@ def learning_rate(
         return config.lr * (global_step + 1) / (warm + 1)
     span = config.lr - config.lr_end
     return config.lr_end + SCHEDULES[config.schedule](span, global_step - warm, steps - warm)
+
+
+def check_rates(
+    config: RunConfig,  # as for `learning_rate`
+    steps: int,  # likewise
+):
+    "A `UserError` unless each step has a finite learning rate of at least 0."
+    what = f"schedule {config.schedule!r}"
+    with reading(f"{what} fails", "give a function (lr, step, steps) -> rate"):
+        rates = [float(learning_rate(config, step, steps)) for step in range(steps)]
+    for step, rate in enumerate(rates):
+        if not 0 <= rate < math.inf:
+            raise UserError(f"{what}: rate {rate:g} at step {step}; give finite ones of at least 0")
 
 # %% ../../nbs/training/step.ipynb #5d03b9e7
 def make_optimizer(
