@@ -475,7 +475,8 @@ class Output(nn.Module):
         inner: int | None = None,  # K p if it differs from d, for maps that allow it
     ):
         super().__init__()
-        self.map = OUTPUT_MAPS[check_choice("output map", name, OUTPUT_MAPS)]
+        self.name = check_choice("output map", name, OUTPUT_MAPS)
+        self.map = OUTPUT_MAPS[name]
         self.dim, self.inner = dim, inner or dim
         tensors = self.map.tensors(dim, inner) if inner else self.map.tensors(dim)
         for key in tensors:
@@ -486,6 +487,12 @@ class Output(nn.Module):
                 self.register_parameter(key, tensor)
             else:
                 self.register_buffer(key, tensor)
+
+    def __getstate__(self) -> dict:
+        return self.__dict__ | dict(map=None)  # pickle stores no lambda
+
+    def __setstate__(self, state: dict):
+        super().__setstate__(state | dict(map=OUTPUT_MAPS[state["name"]]))
 
     def forward(
         self,

@@ -431,7 +431,7 @@ class Recurrences(nn.ModuleList):
         self.tie()
         self.register_state_dict_post_hook(_only_first)
         self.register_load_state_dict_pre_hook(_repeat)
-        self.register_load_state_dict_post_hook(lambda module, _: module.tie())
+        self.register_load_state_dict_post_hook(_tie)
 
     def tie(self):
         "Give all modules the tensors of the first."
@@ -444,6 +444,10 @@ class Recurrences(nn.ModuleList):
         "One layer, or several for a slice."
         one = super().__getitem__
         return nn.ModuleList(list(self)[index]) if isinstance(index, slice) else one(index)
+
+
+def _tie(module, _):
+    module.tie()
 
 
 def _only_first(module, state, prefix, *_):

@@ -73,6 +73,8 @@ def decode(
             im.draft(None, (least, least))
         _check_picture(im)
         ImageOps.exif_transpose(im, in_place=True)
+        if im.has_transparency_data and im.convert("RGBA").getchannel("A").getextrema()[0] < 255:
+            say_once("transparent pixels count as opaque; paste such pictures on a ground first")
         picture = _centre(im, least) if size else im.convert("RGB")
         return torch.from_numpy(np.asarray(picture).transpose(2, 0, 1).copy())
 
@@ -355,7 +357,10 @@ def _is_hidden(path: Path) -> bool:
 
 def _parquet_layout(files: list[Path], folder: Path) -> Layout:
     found = [_look_at_parquet(f, folder) for f in files]
-    found = [f for f in found if f.split] or found
+    if named := [f for f in found if f.split]:
+        if others := [f.path.name for f in found if not f.split]:
+            say_once(f"{folder}: {', '.join(others)} left out, since other files name a split")
+        found = named
     _check_one_set(found, folder)
     splits = _by_split(found)
     for parts in splits.values():
