@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['coding_rate', 'subspace_coding_rate', 'layer_srr', 'sparse_rate_reduction', 'ReduNet', 'CRATE', 'VARIANTS', 'Variant',
-           'check_variant', 'count_parameters', 'crate_base', 'crate_large', 'crate_small', 'crate_tiny',
-           'load_official', 'make_model', 'draw_layers', 'layerwise_srr', 'srr_penalty', 'attention_maps', 'class_maps',
-           'mask_cut', 'from_pretrained', 'load_data', 'RunConfig', 'scale_config', 'Record', 'Store', 'train',
-           'trained_model', 'sweep_local', 'MEASURES', 'measure', 'tau', 'export', 'predict', 'Check', 'Claim',
+           'check_variant', 'LanguageModel', 'count_parameters', 'crate_base', 'crate_large', 'crate_small',
+           'crate_tiny', 'load_official', 'make_model', 'draw_layers', 'layerwise_srr', 'srr_penalty', 'attention_maps',
+           'class_maps', 'mask_cut', 'from_pretrained', 'load_data', 'RunConfig', 'scale_config', 'Record', 'Store',
+           'train', 'trained_model', 'sweep_local', 'MEASURES', 'measure', 'tau', 'export', 'predict', 'Check', 'Claim',
            'answer_of', 'interval', 'Evidence', 'open_result', 'saved_answers']
 
 # %% ../nbs/api.ipynb #5f3b0311
@@ -24,6 +24,7 @@ _MODULES = {  # module -> names offered here
         "CRATE count_parameters crate_base crate_large crate_small crate_tiny make_model"
     ),
     "models.check": "check_variant",
+    "models.language": "LanguageModel",
     "models.official": "load_official",
     "models.probe": "draw_layers layerwise_srr",
     "models.penalty": "srr_penalty",
@@ -52,6 +53,7 @@ _all_ = [  # for `from crate_nb import *`
     "VARIANTS",
     "Variant",
     "check_variant",
+    "LanguageModel",
     "count_parameters",
     "crate_base",
     "crate_large",

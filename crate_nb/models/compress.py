@@ -52,13 +52,16 @@ def ssa(
     u: Tensor,  # subspaces (K, d, p)
     dropout: float = 0.0,  # rate on the softmax weights, also outside training
     queries: int | None = None,  # number of query tokens, from the first; None: all
+    causal: bool = False,  # whether tokens attend only to themselves and to earlier ones
 ) -> Tensor:  # concatenated heads (..., N or queries, K p)
     "Subspace self-attention of all heads: softmax(V V^T / sqrt(p)) V (eq. 4)."
     v = project(z, u)  # (..., K, N, p)
-    if queries is None and not dropout and _few_tokens(v):
+    if queries is None and not dropout and not causal and _few_tokens(v):
         h = _FewTokens.apply(v.flatten(0, -3).contiguous())[0].view(v.shape)
     else:
-        h = F.scaled_dot_product_attention(v[..., :queries, :], v, v, dropout_p=dropout)
+        h = F.scaled_dot_product_attention(
+            v[..., :queries, :], v, v, dropout_p=dropout, is_causal=causal
+        )
     return h.transpose(-3, -2).flatten(-2)  # (..., N, K p)
 
 # %% ../../nbs/models/compress.ipynb #4da9f393
@@ -67,6 +70,7 @@ class Sublayer(nn.Module):
 
     dim: int  # d; set by the layer
     normed: bool = True  # whether the layer applies LayerNorm to its input
+    causal: bool = False  # whether a token depends only on itself and on earlier ones
 
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
@@ -144,10 +148,11 @@ class SubspaceAttention(Sublayer):
         heads: int,  # K, which divides d
         dropout: float = 0.0,  # on the softmax weights, in training
         head_dim: int | None = None,  # p; None: d / K
+        context: int | None = None,  # most tokens if causal; None: not causal
         **_,  # ignored
     ):
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout, self.causal = heads, dropout, context is not None
         inner = heads * (head_dim or dim // heads)
         self.U = nn.Linear(dim, inner, bias=False).weight  # (K p, d): stacked U_k^T
 
@@ -163,7 +168,7 @@ class SubspaceAttention(Sublayer):
     ) -> tuple[Tensor, Tensor]:  # concatenated heads (..., N or tokens, K p), U (K, d, p)
         "Compute the heads; also return their subspaces."
         u = self.u
-        return ssa(z, u, self.dropout if self.training else 0.0, tokens), u
+        return ssa(z, u, self.dropout if self.training else 0.0, tokens, self.causal), u
 
     def flops(
         self,
@@ -187,7 +192,7 @@ class SubspaceAttention(Sublayer):
     ) -> Tensor:  # (..., K, N, N), rows sum to one
         "softmax(V V^T / sqrt(p)) per head, without dropout."
         v = self.keys(z)
-        return torch.softmax(v @ v.mT * v.shape[-1] ** -0.5, -1)
+        return _attended(v, v, self.causal)
 
     def keys(
         self,
@@ -195,6 +200,13 @@ class SubspaceAttention(Sublayer):
     ) -> Tensor:  # (..., K, N, p)
         "V_k = Z U_k per head."
         return project(z, self.u)
+
+
+def _attended(q: Tensor, k: Tensor, causal: bool) -> Tensor:
+    "softmax(Q K^T / sqrt(p)) (..., N, N), of earlier tokens only if causal."
+    scores = q @ k.mT * k.shape[-1] ** -0.5
+    later = torch.ones_like(scores, dtype=torch.bool).triu(1) if causal else None
+    return torch.softmax(scores if later is None else scores.masked_fill(later, -torch.inf), -1)
 
 # %% ../../nbs/models/compress.ipynb #5e3cc06d
 class StepAttention(SubspaceAttention):
@@ -206,9 +218,10 @@ class StepAttention(SubspaceAttention):
         heads: int,  # K, which divides d
         dropout: float = 0.0,  # on the softmax weights, in training
         eta: float = 0.1,  # step size
+        context: int | None = None,  # most tokens if causal; None: not causal
         **_,  # ignored
     ):
-        super().__init__(dim, heads, dropout)
+        super().__init__(dim, heads, dropout, context=context)
         self.eta = eta
 
     def forward(
@@ -236,10 +249,11 @@ class SoftmaxAttention(Sublayer):
         dim: int,  # d
         heads: int,  # K, which divides d
         dropout: float = 0.0,  # on the softmax weights, in training
+        context: int | None = None,  # most tokens if causal; None: not causal
         **_,  # ignored
     ):
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout, self.causal = heads, dropout, context is not None
         self.qkv = nn.Linear(dim, 3 * dim)  # stacked queries, keys and values
 
     def forward(
@@ -250,7 +264,7 @@ class SoftmaxAttention(Sublayer):
         "Compute the heads."
         q, k, v = _projected(self.qkv, z, self.heads, tokens)
         dropped = self.dropout if self.training else 0.0
-        h = F.scaled_dot_product_attention(q, k, v, dropout_p=dropped)
+        h = F.scaled_dot_product_attention(q, k, v, dropout_p=dropped, is_causal=self.causal)
         return h.transpose(-3, -2).flatten(-2), None
 
     def flops(
@@ -276,7 +290,7 @@ class SoftmaxAttention(Sublayer):
     ) -> Tensor:  # (..., K, N, N), rows sum to one
         "softmax(Q K^T / sqrt(p)) per head, without dropout."
         q, k, _ = (_heads(t, self.heads) for t in self.qkv(z).chunk(3, -1))
-        return torch.softmax(q @ k.mT * k.shape[-1] ** -0.5, -1)
+        return _attended(q, k, self.causal)
 
     def keys(
         self,
@@ -337,17 +351,22 @@ def causal_tssa(
 class TokenStatistics(Sublayer):
     "Token-statistics self-attention (ToST), with cost linear in the number of tokens."
 
+    bias: Tensor | None  # (K, context) if causal
+
     def __init__(
         self,
         dim: int,  # d
         heads: int,  # K, which divides d
         dropout: float = 0.0,  # on 1 / (1 + m), in training
+        context: int | None = None,  # most tokens if causal; None: not causal
         **_,  # ignored
     ):
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout, self.causal = heads, dropout, context is not None
         self.project = nn.Linear(dim, dim)  # stacked U_k^T, with a bias
         self.temp = nn.Parameter(torch.ones(heads, 1))  # tau
+        bias = None if context is None else nn.Parameter(torch.zeros(heads, context))
+        self.register_parameter("bias", bias)  # of the relative energies, if causal
 
     @property
     def u(self) -> Tensor:  # (K, d, p), a view of the matrix
@@ -360,9 +379,15 @@ class TokenStatistics(Sublayer):
         tokens: int | None = None,  # number of output tokens, from the first; None: all
     ) -> tuple[Tensor, Tensor]:  # concatenated heads (..., N or tokens, K p), U (K, d, p)
         "Compute the heads; also return their subspaces."
-        h = tssa(_heads(self.project(z), self.heads), self.temp, tokens)
-        if self.dropout and self.training:  # one factor for all tokens, like m
-            h = h * F.dropout(torch.ones_like(h[..., :1, :]), self.dropout)
+        w = _heads(self.project(z), self.heads)
+        if self.bias is None:
+            h = tssa(w, self.temp, tokens)
+        else:
+            w = w[..., :tokens, :]
+            h = causal_tssa(w, self.temp, self.bias[:, : w.shape[-2]])
+        if self.dropout and self.training:  # one factor for all tokens unless causal, like m
+            shared = h if self.causal else h[..., :1, :]
+            h = h * F.dropout(torch.ones_like(shared), self.dropout)
         return h.transpose(-3, -2).flatten(-2), self.u
 
     def flops(

@@ -73,7 +73,7 @@ def decode(
             im.draft(None, (least, least))
         _check_picture(im)
         ImageOps.exif_transpose(im, in_place=True)
-        if im.has_transparency_data and im.convert("RGBA").getchannel("A").getextrema()[0] < 255:
+        if im.has_transparency_data and np.asarray(im.convert("RGBA"))[..., 3].min() < 255:
             say_once("transparent pixels count as opaque; paste such pictures on a ground first")
         picture = _centre(im, least) if size else im.convert("RGB")
         return torch.from_numpy(np.asarray(picture).transpose(2, 0, 1).copy())
