@@ -248,10 +248,19 @@ def _options(system: str, said: dict[str, Any]) -> dict[str, Any]:
     return kw
 
 
+def _channels(theirs: Mapping[str, Tensor], system: str, said: int | None) -> int:
+    "Image channels, which the kernel of a patch convolution determines."
+    kernels = theirs.get(FORMATS[system].kernels or "")
+    own = None if kernels is None or kernels.ndim != 4 else kernels.shape[1]
+    if None not in (own, said) and own != said:
+        raise UserError(f"the checkpoint has {own} image channels, not {said}; leave channels out")
+    return own or said or 3
+
+
 def load_official(
     state: Mapping[str, Any],
     heads: int | None = None,
-    channels: int = 3,
+    channels: int | None = None,
     image_size: int | Sequence[int] | None = None,
     pool: str | None = None,
     norm_twice: bool | None = None,
@@ -270,8 +279,9 @@ def load_official(
         its JAX code.
     heads : int, optional
         K; None: as in the published size.
-    channels : int, default 3
-        Image channels; the shapes determine only channels x patch_size^2.
+    channels : int, optional
+        Image channels. None: those of a patch convolution, or 3 for a linear map, whose shape
+        determines only channels x patch_size^2.
     image_size : int or (int, int), optional
         Side, or height and width (pixels). None: the square that fits the positions; 224 for ToST.
     pool : {"class", "mean"}, optional
@@ -318,7 +328,8 @@ def load_official(
         if system == "crate" or head is not None:
             theirs = _one_head(theirs, head)
         own = 6 if heads is None and is_demo and theirs["cls_token"].numel() == 768 else heads
-        model = load(theirs, heads=own, channels=channels, **_options(system, said))
+        colours = _channels(theirs, system, channels)
+        model = load(theirs, heads=own, channels=colours, **_options(system, said))
     built = _as_built(system, model.architecture, head or ("classes" if is_demo else None))
     _settle(system, built, dict(heads=heads, head=head) | said, model.architecture.variant)
     return model

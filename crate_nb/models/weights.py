@@ -272,8 +272,7 @@ def _official(path: Path, name: str, state: dict[str, Tensor], **told: Any) -> T
 def read_weights(
     path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
     heads: int | None = None,  # K of an official checkpoint; None: as in the published size
-    channels: int = 3,  # image channels of an official checkpoint
-    **told,  # other options of `load_official`
+    **told,  # other options of `load_official`, such as `channels`
 ) -> TrainedWeights:
     "Read weights; raise a `UserError` for a damaged or foreign file, or one with code."
     path = as_path(path)
@@ -291,7 +290,7 @@ def read_weights(
             f"{file} holds tensors without an architecture; "
             "export the run that trained it (crate-nb export ID FOLDER) and give the folder"
         )
-    return _official(file, path.name, state, heads=heads, channels=channels, **told)
+    return _official(file, path.name, state, heads=heads, **told)
 
 # %% ../../nbs/models/weights.ipynb #a1c0001a
 def resize_positions(

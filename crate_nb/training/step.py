@@ -122,19 +122,20 @@ def build_model(
 def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
     """Read a weights file; raises the `UserError` of the last attempt if all fail.
 
-    The tensors of an official file do not determine its channels, nor its heads for unpublished
+    The tensors of an official file may not determine its channels, nor its heads for unpublished
     widths. We try the run's heads, and grey images if three channels do not fit. How often a ViT
     applies its last norm does not matter, since the run has a new head.
     """
-    for heads, channels in ((None, 3), (None, 1), (config.heads, 1), (config.heads, 3)):
+    for heads, channels in ((None, None), (None, 1), (config.heads, 1), (config.heads, None)):
+        options: dict[str, Any] = dict(heads=heads, channels=channels, norm_twice=False)
         try:
             with warnings.catch_warnings(action="ignore"):  # what is assumed is said below
-                guess = read_weights(path, heads, channels, norm_twice=False)
+                guess = read_weights(path, **options)
         except UserError:
             continue
         if guess.format == "crate_nb":
             return guess
-        return _as_run(config, path, guess) or read_weights(path, heads, channels, norm_twice=False)
+        return _as_run(config, path, guess) or read_weights(path, **options)
     return read_weights(path, config.heads, norm_twice=False)
 
 
