@@ -71,7 +71,7 @@ def execute(nb: nbformat.NotebookNode, folder: Path) -> dict[str, list[str]]:
 
 def code_hash(path: Path) -> str:
     "A hash of a notebook's code cells."
-    cells = json.loads(path.read_text())["cells"]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
     return hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
 
@@ -90,7 +90,7 @@ def stamp_of(path: Path, scales: list[str], trials: list[str]) -> dict:
 
 def is_fresh(path: Path) -> bool:
     "Whether outputs come from the present code and records; False without a stamp."
-    found = json.loads(path.read_text())["metadata"].get("stamp")
+    found = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("stamp")
     return found is not None and found == stamp_of(path, found["records"], found.get("trials", ()))
 
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def is_test(path: Path) -> bool:
     "Whether a notebook is executed as a test: copies and notebooks with `skip_exec` are not."
     is_copy = ".ipynb_checkpoints" in path.parts
-    return not is_copy and "skip_exec: true" not in path.read_text()[:1000]
+    return not is_copy and "skip_exec: true" not in path.read_text(encoding="utf-8")[:1000]
 
 
 def chosen(names: list[str]) -> list[Path]:
@@ -55,7 +55,7 @@ def changed() -> list[Path]:
 
 def code_of(path: Path) -> str:
     "The code of a notebook."
-    cells = json.loads(path.read_text())["cells"]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
 
 
