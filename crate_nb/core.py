@@ -201,7 +201,8 @@ def home() -> Path:
     named = os.environ.get("CRATE_NB_HOME")
     if not named:
         return _clone() or _user_home()
-    place = Path(os.path.expanduser(named)).resolve()
+    # a container's env file expands no variable and keeps quotes
+    place = Path(os.path.expanduser(os.path.expandvars(named.strip(" \"'")))).resolve()
     if str(place) != named:  # so that chdir moves neither this home nor that of a worker
         os.environ["CRATE_NB_HOME"] = str(place)
     return place
@@ -621,7 +622,13 @@ def _git(*args: str) -> subprocess.CompletedProcess:
 
 def _is_cloned() -> bool:
     "Whether the package lies in its own clone, not in a repository that it was copied into."
-    if _git("rev-parse", "--show-prefix").stdout.strip() != f"{_package.name}/":
+    prefix = _git("rev-parse", "--show-prefix")
+    if "safe.directory" in prefix.stderr:
+        say_once(
+            "git reads no commit from a clone of another user; if you trust it, run "
+            f"git config --global --add safe.directory {_package.parent}"
+        )
+    if prefix.stdout.strip() != f"{_package.name}/":
         return False
     tracked = _git("ls-files", "--error-unmatch", "core.py", "../nbs/core.ipynb")
     return not tracked.returncode
