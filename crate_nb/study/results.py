@@ -51,6 +51,7 @@ class Result(pydantic.BaseModel):
     scale: str | None = None  # the only scale that it can be drawn at; None: any
     answer: str = ""  # in words, as its notebook gives them to `OpenResult.in_short`
     written_for: Mapping[str, str] = {}  # claim -> the sign that the words fit
+    sets_scale: bool = True  # whether its cell with the tag `parameters` sets `scale`
     notebook: Path  # its file
 
     @pydantic.field_validator("needs", mode="before")
@@ -76,25 +77,22 @@ def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {}
 
 
-def _cells(notebook: Path) -> list[dict[str, Any]]:
-    with reading(f"{notebook} is no notebook", "save it again with Jupyter"):
-        return json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-
-
 def _front_matter(notebook: Path) -> dict[str, Any] | None:
     "The front matter of a notebook, and its answer in words; None if it has none."
-    cells = _cells(notebook)
+    with reading(f"{notebook} is no notebook", "save it again with Jupyter"):
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     first = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "raw" else ""
     lines = first.strip().split("\n")
     if lines[0] != "---" or lines[-1] != "---":
         return None
     with reading(f"front matter of {notebook}", "write lines of name: value, and literal words"):
-        return yaml.safe_load("\n".join(lines[1:-1])) | _words(cells)
+        matter = yaml.safe_load("\n".join(lines[1:-1]))
+        return matter | _words(cells) | dict(sets_scale=_sets_scale(cells))
 
 
-def _sets_scale(notebook: Path) -> bool:
+def _sets_scale(cells: Sequence[Mapping[str, Any]]) -> bool:
     "Whether a cell with the tag `parameters` sets `scale`."
-    tagged = [c for c in _cells(notebook) if "parameters" in c["metadata"].get("tags", ())]
+    tagged = [c for c in cells if "parameters" in c.get("metadata", {}).get("tags", ())]
     return any("scale =" in "".join(c["source"]) for c in tagged)
 
 
@@ -111,7 +109,7 @@ def _read_result(notebook: Path) -> Result:
         raise UserError(
             f"front matter of {notebook}: group is {result.group!r}; use the name of its folder"
         )
-    if not _sets_scale(notebook):
+    if not result.sets_scale:
         raise UserError(
             f"{notebook}: no cell with the tag parameters sets scale, so --scale has no effect; "
             "tag the first code cell"
@@ -275,8 +273,7 @@ class OpenResult:
     def in_short(
         self,
         answer: str,  # to the question; {tab3-best} stands for what was measured for a claim
-        written_for: Mapping[str, str]
-        | None = None,  # for `sign_now` -> the sign that the words fit
+        written_for: Mapping[str, str] | None = None,  # as for `sign_now` -> sign of the words
     ):
         """Show the recorded answer in words, and how to keep what a run of one's own draws.
 
