@@ -177,8 +177,8 @@ def _say_drawn(order: Order, not_drawn: Mapping[str, str]):
         name = result.name
         files = [about.name for about in saved.get(name, []) if about.kind == "figure"]
         there = f"{os.path.relpath(folder)}/ {' '.join(f'{file}.png' for file in files)}"
-        told = f"not drawn: {not_drawn[name]}" if name in not_drawn else there
-        click.echo(f"{name}: {told}")
+        where = f"not drawn: {not_drawn[name]}" if name in not_drawn else there
+        click.echo(f"{name}: {where}")
 
 
 def _say_left(order: Order, left: Sequence[RunConfig]):
@@ -511,9 +511,9 @@ def runs_show(id, scale):
     _, record = _record(id, scale)
     of_levels = {"__all__": {"measures", "test_hits"}}
     hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}, "levels": of_levels}
-    told = record.model_dump(mode="json", exclude=hidden)
-    told["provenance"]["commit"] = shown_commit(told["provenance"].get("commit"))
-    click.echo(json.dumps(told, indent=1))
+    shown = record.model_dump(mode="json", exclude=hidden)
+    shown["provenance"]["commit"] = shown_commit(shown["provenance"].get("commit"))
+    click.echo(json.dumps(shown, indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 
 # %% ../nbs/cli.ipynb #c110001c

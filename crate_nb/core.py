@@ -23,9 +23,9 @@ if TYPE_CHECKING:  # for annotations only
 
 # %% auto #0
 __all__ = ['SMALL_FILE', 'SAID', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
-           'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'visible', 'parse_json', 'told_digest',
-           'with_digest', 'without_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send',
-           'full_precision', 'plain_torch', 'device_name', 'core_count', 'git_commit', 'shown_commit',
+           'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'visible', 'parse_json',
+           'content_digest', 'with_digest', 'without_digest', 'tensor_digest', 'mix', 'generator', 'pick_device',
+           'send', 'full_precision', 'plain_torch', 'device_name', 'core_count', 'git_commit', 'shown_commit',
            'end_with_parent', 'say_once', 'progress_bar', 'show_warning', 'say_skipped', 'side_by_side', 'product_rate']
 
 # %% ../nbs/core.ipynb #467f1bb1
@@ -362,9 +362,9 @@ def visible(
     return sorted(p for p in found if not any(n[0] == "." for n in p.relative_to(folder).parts))
 
 # %% ../nbs/core.ipynb #c0ffee37
-def _plain_json(told: object) -> str:
+def _plain_json(content: object) -> str:
     "Canonical JSON of an object; a `ValueError` for a number that is not finite."
-    return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _refuse(number: str) -> NoReturn:
@@ -381,36 +381,36 @@ def parse_json(
 ) -> dict[str, Any]:  # with finite numbers only
     "Parse a JSON object; a `ValueError` or a `RecursionError` for any other text."
     text = content.decode() if isinstance(content, bytes) else content
-    told = json.loads(text, parse_constant=_refuse, parse_float=_finite)
-    if not isinstance(told, dict):
-        raise ValueError(f"it is not an object, but a {type(told).__name__}")
-    return told
+    content = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    if not isinstance(content, dict):
+        raise ValueError(f"it is not an object, but a {type(content).__name__}")
+    return content
 
 # %% ../nbs/core.ipynb #c0ffee3a
-def told_digest(
-    told: Mapping[str, Any],  # the content of a JSON file
+def content_digest(
+    content: Mapping[str, Any],  # the content of a JSON file
 ) -> str:  # 16 hex digits
     "Digest of a file's content, whatever its layout; a `ValueError` for infinite numbers."
-    return hashlib.sha256(_plain_json(told).encode()).hexdigest()[:16]
+    return hashlib.sha256(_plain_json(content).encode()).hexdigest()[:16]
 
 
 def with_digest(
-    told: Mapping[str, Any],  # with a table `provenance`
+    content: Mapping[str, Any],  # with a table `provenance`
 ) -> dict[str, Any]:  # the same with a `digest` in the table
     "Add a digest, by which `without_digest` detects damage."
-    return {**told, "provenance": {**told["provenance"], "digest": told_digest(told)}}
+    return {**content, "provenance": {**content["provenance"], "digest": content_digest(content)}}
 
 
 def without_digest(
-    told: dict[str, Any],  # from `with_digest`, or of an older file without a digest
+    content: dict[str, Any],  # from `with_digest`, or of an older file without a digest
 ) -> dict[str, Any]:
     "Check and remove the digest; a `ValueError` if the content has changed."
-    provenance = told.get("provenance")
+    provenance = content.get("provenance")
     if not isinstance(provenance, dict) or "digest" not in provenance:
-        return told
+        return content
     kept = {name: value for name, value in provenance.items() if name != "digest"}
-    plain = told | {"provenance": kept}
-    if provenance["digest"] != told_digest(plain):
+    plain = content | {"provenance": kept}
+    if provenance["digest"] != content_digest(plain):
         raise ValueError("its content has changed since it was written")
     return plain
 
@@ -695,19 +695,19 @@ class _Log(tqdm):
     every = 60.0  # seconds between lines
 
     def __init__(self, *args, **options):
-        self.told = time.monotonic()
+        self.shown_at = time.monotonic()
         super().__init__(*args, **options)
 
     def display(self, msg=None, pos=None):
         "Print the bar as a line, at most once per minute."
-        if time.monotonic() - self.told >= self.every:
-            self.told = time.monotonic()
+        if time.monotonic() - self.shown_at >= self.every:
+            self.shown_at = time.monotonic()
             print(self, file=self.fp, flush=True)
 
     def close(self):
         "Print the last line, unless nothing was counted."
         if self.n and not self.disable:
-            self.told = -math.inf
+            self.shown_at = -math.inf
             self.display()
             self.fp = io.StringIO()  # here tqdm ends the line that it would have redrawn
         super().close()

@@ -17,7 +17,7 @@ from typing import Any, get_args
 import numpy as np, torch, torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor
-from ..core import UserError, as_path, parse_json, plain_torch, tensor_digest, told_digest
+from ..core import UserError, as_path, parse_json, plain_torch, tensor_digest, content_digest
 from .checkpoints import MOST_LAYERS, load_weights, numbers_of, read_safetensors
 from .checkpoints import unwrap
 from .layer import VARIANTS
@@ -83,7 +83,7 @@ def pack_weights(
     state = {k: v.detach().cpu().contiguous() for k, v in whole.items()}
     own = dict(architecture=asdict(model.architecture), digest=weights_digest(state))
     about = dict(format=FORMAT) | own | about
-    about["told_digest"] = told_digest(about)
+    about["content_digest"] = content_digest(about)
     told = {"crate_nb": json.dumps(about, ensure_ascii=False)}
     return save(_halved(state) if half else state, metadata=told)
 
@@ -213,8 +213,8 @@ def _values(text: str, path: Path) -> dict[str, Any]:
         about = parse_json(text)
         if about["format"] > FORMAT:
             raise UserError(f"its format is newer than crate_nb supports ({FORMAT}); upgrade it")
-        digest = about.pop("told_digest", None)
-        if about.pop("format") > 1 and digest != told_digest(dict(format=FORMAT) | about):
+        digest = about.pop("content_digest", None)
+        if about.pop("format") > 1 and digest != content_digest(dict(format=FORMAT) | about):
             raise UserError("its description was changed; copy it again")
         return about | dict(architecture=_architecture(about["architecture"]))
     except UserError as e:

@@ -84,10 +84,10 @@ def _runs_of(
 
 def _count_tested(config: RunConfig, runs: Iterable[tuple[RunConfig, Record]]) -> int:
     "Number of test images of a run; for a folder of images, taken from records if possible."
-    told: Iterable[int | None] = ()
+    counts: Iterable[int | None] = ()
     if config.test_size is None and config.dataset not in NAMES:
-        told = (tested_images(r) for _, r in runs if r.config.test_size is None)
-    return next(filter(None, told), sizes_of(config)[1])
+        counts = (tested_images(r) for _, r in runs if r.config.test_size is None)
+    return next(filter(None, counts), sizes_of(config)[1])
 
 
 class Evidence:
@@ -264,7 +264,9 @@ def _printed_sum(weights: _Weights, dataset: str) -> float | None:
 
 def _noise_of(
     records: Sequence[Record], images: int, weights: _Weights, rows: pd.DataFrame
-) -> tuple[float, Literal["image by image", "bound"]]:  # `noise` and `noise_from` of a `Check`
+) -> tuple[
+    float, Literal["image by image", "bound"]
+]:  # `sampling_variance` and `variance_from` of a `Check`
     "Noise of the test images; an upper bound if fewer than two seeds recorded `test_hits`."
     tables = [hit_table(records, cell, images) for cell in weights]
     seeds = [seed for seed in rows.index if all(seed in table for table in tables)]

@@ -170,9 +170,9 @@ def read_saved(
     again = "make it again with crate-nb reproduce --only NAME, or delete the file"
     content = read_file(path, "description of a result")
     with reading(f"{path} is damaged", again):
-        told = parse_json(content)
+        fields = parse_json(content)
     try:
-        saved = Saved.model_validate(told)
+        saved = Saved.model_validate(fields)
     except pydantic.ValidationError as e:
         raise UserError(f"{path} is damaged ({one_line(e, 'field')}); {again}") from None
     if saved.name != path.stem:

@@ -24,7 +24,7 @@ from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
 from ..training.sweeps import TRAIN, dataset_label, place_of, plan, train_all
 from .measures import MEASURE_PUBLISHED
-from .answers import Claim, ENOUGH, assess, summary
+from .answers import Claim, MIN_SEEDS, assess, summary
 from .evidence import Evidence, label_at
 from .figures import Saved, as_png, markdown_table, read_parameters, read_saved
 from .figures import save_figure, save_table, stem
@@ -97,11 +97,11 @@ def _sets_scale(cells: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _read_result(notebook: Path) -> Result:
-    told = _front_matter(notebook)
-    if not told:
+    matter = _front_matter(notebook)
+    if not matter:
         raise UserError(f"{notebook} has no front matter; see the other notebooks of its folder")
     try:
-        result = Result(**told, notebook=notebook)
+        result = Result(**matter, notebook=notebook)
     except (pydantic.ValidationError, TypeError) as e:
         why = one_line(e, "field") if isinstance(e, pydantic.ValidationError) else e
         raise UserError(f"front matter of {notebook}: {why}") from None
@@ -159,7 +159,7 @@ def _recorded(result: Result, scale: str) -> tuple[bool, int]:
     "Whether three seeds of all runs of a result are recorded, and the number of runs if not."
     label, there = label_at(scale, dataset_label(scale)), {row["id"] for row in Store(scale).rows()}
     needed = [e for e in result.needs if e not in GRIDS or scale in GRIDS[e]]
-    runs = [c for e in needed for c in plan(e, scale, label, range(ENOUGH))]
+    runs = [c for e in needed for c in plan(e, scale, label, range(MIN_SEEDS))]
     found = sum(c.id in there for c in runs)
     is_whole = 0 < found == len(runs)
     return is_whole, 0 if is_whole else found
@@ -231,7 +231,7 @@ def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
         "measured": line["measured"],
         "n": line["n"] or "",
         "printed": line["paper"],
-        "under other settings": line["elsewhere"],
+        "under other settings": line["other_settings"],
         "what would settle it": line["settle"],
     }
 
@@ -280,12 +280,12 @@ class OpenResult:
         The words follow when `answers` saves new ones. The report shows them, too, so both
         arguments are literals.
         """
-        self._told = answer, written_for or {}
+        self._words = answer, written_for or {}
         self._handle = display(self._short(), display_id=True)
 
     def _short(self) -> Markdown:
         every = saved_answers(project_root() / "figures")
-        words = f"**In short.** {in_words(*self._told, nearest_answers(every))}"
+        words = f"**In short.** {in_words(*self._words, nearest_answers(every))}"
         mine = every[every["result"] == self.name].id
         if len(others := at_other_scales(every[every.id.isin(mine)])):
             words += " Other scales: " + "; ".join(f"`{id}` {said}" for id, said in others.items())
@@ -432,11 +432,11 @@ class OpenResult:
         lines = [summary(claim, assess(claim, self.evidence)) for claim in claims]
         shown = pd.DataFrame([_shown(line) for line in lines])
         shown = shown.loc[:, (shown != "").any()]  # without empty columns
-        told = pd.DataFrame(lines)
-        told.insert(1, "scale", self.scale)
-        told.insert(2, "dataset", self.label)
+        saved = pd.DataFrame(lines)
+        saved.insert(1, "scale", self.scale)
+        saved.insert(2, "dataset", self.label)
         caption = f"{HOW_TO_READ} {caption}".strip()
-        self.table(shown, f"{self.name}_answers", ANSWERS, caption, told)
+        self.table(shown, f"{self.name}_answers", ANSWERS, caption, saved)
         if self._handle:  # a front end shows the words
             self._handle.update(self._short())
 
@@ -554,7 +554,7 @@ def nearest_answers(
     answers: pd.DataFrame,  # from `saved_answers`
 ) -> pd.DataFrame:  # one row per claim
     "Answer to each claim at the scale nearest to the paper, preferably with three seeds."
-    enough = answers.assign(enough=answers.n >= ENOUGH)
+    enough = answers.assign(enough=answers.n >= MIN_SEEDS)
     enough = enough.sort_values("enough", ascending=False, kind="stable")
     return enough.drop_duplicates("id").sort_index().drop(columns="enough")
 
@@ -575,7 +575,9 @@ def sign_now(
     row = answers[answers.id == id].iloc[:1]
     if not setting:
         return "".join(row.sign) or "not run"
-    found = re.search(rf"(?:^|; ){re.escape(setting)}, eps [^:]*: ([^;]*)", "".join(row.elsewhere))
+    found = re.search(
+        rf"(?:^|; ){re.escape(setting)}, eps [^:]*: ([^;]*)", "".join(row.other_settings)
+    )
     return found[1] if found else "not run"
 
 
@@ -584,7 +586,7 @@ def at_other_scales(
 ) -> pd.Series:  # id -> such as `small: fails`; only claims with a difference
     "Where a claim has another sign at another scale, from three seeds or more."
     nearest = nearest_answers(answers).set_index("id").sign
-    there = answers[(answers.n >= ENOUGH) & (answers.sign != answers.id.map(nearest))]
+    there = answers[(answers.n >= MIN_SEEDS) & (answers.sign != answers.id.map(nearest))]
     return (there.scale + ": " + there.sign).groupby(there.id).agg(", ".join)
 
 

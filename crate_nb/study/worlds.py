@@ -82,7 +82,7 @@ def lines_in(
     *claims: Claim,  # each tested only at its first eps
 ) -> pd.DataFrame:  # rows of `answers.summary`, by id
     "Answers to claims in a made-up world."
-    alone = [replace(claim, epses=claim.epses[:1], elsewhere=()) for claim in claims]
+    alone = [replace(claim, epses=claim.epses[:1], other_settings=()) for claim in claims]
     rows = [summary(claim, assess(claim, evidence)) for claim in alone]
     return pd.DataFrame(rows).set_index("id")
 
