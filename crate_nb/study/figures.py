@@ -8,7 +8,7 @@ __all__ = ['use_style', 'epoch_color', 'markdown_table', 'as_png', 'save_figure'
            'save_timings']
 
 # %% ../../nbs/study/figures.ipynb #65b66029
-import io, itertools, json, math
+import ast, io, itertools, json, math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -301,20 +301,16 @@ class BenchParameters(Strict):
 
 # %% ../../nbs/study/figures.ipynb #083ebd1a
 _P = TypeVar("_P", bound=Strict)
-_KERNEL = {"In", "Out", "get_ipython", "exit", "quit", "open", "display"}  # names of the kernel
 _FIRST_CELLS = 5  # the empty one, parameters, injected parameters, installation, `read_parameters`
 
 
-def _unknown(namespace: dict[str, Any], model: type[Strict]) -> list[str]:
-    "Variables, perhaps from a `parameters` cell, that are not parameters."
-    known = _KERNEL | {"read_parameters", model.__name__} | set(model.model_fields)
-    return [
-        name
-        for name, value in namespace.items()
-        if not name.startswith("_")
-        and name not in known
-        and isinstance(value, str | int | float | list | tuple | dict | None)
-    ]
+def _assigned(namespace: dict[str, Any]) -> Iterable[str]:
+    "Names that the cells before this one assign; a user's start-up files may define more."
+    if "In" not in namespace:
+        return namespace
+    trees = (ast.parse(cell) for cell in namespace["In"][:-1])
+    nodes = itertools.chain.from_iterable(map(ast.walk, trees))
+    return [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
 def read_parameters(
@@ -323,9 +319,8 @@ def read_parameters(
 ) -> _P:  # an instance of `model`
     "Validate the parameters of a notebook; a `UserError` for an unknown name or a bad value."
     is_fresh_kernel = len(namespace.get("In", [])) <= _FIRST_CELLS
-    if is_fresh_kernel and (unknown := _unknown(namespace, model)):
-        allowed = ", ".join(model.model_fields)
-        raise UserError(f"unknown parameter {unknown[0]!r}; allowed: {allowed}")
+    for name in _assigned(namespace) if is_fresh_kernel else ():
+        check_choice("parameter", name, model.model_fields)
     use_style()
     return model(**{name: namespace[name] for name in model.model_fields if name in namespace})
 
