@@ -47,7 +47,7 @@ def joined(outputs: list) -> list:
     return out
 
 
-def folders_told(outputs: list) -> dict[str, list[str]]:
+def folders_read(outputs: list) -> dict[str, list[str]]:
     "What the last cell printed and git keeps below data: `runs` and `trials` -> folders."
     printed = "".join(o.get("text", "") for o in outputs if o.get("name") == "stdout")
     found: dict[str, list[str]] = {"runs": [], "trials": []}
@@ -66,7 +66,7 @@ def execute(nb: nbformat.NotebookNode, folder: Path) -> dict[str, list[str]]:
     where = {"metadata": {"path": str(folder)}}
     NotebookClient(nb, timeout=1800, kernel_name="python3", resources=where).execute()
     nb.cells = cells
-    return folders_told(tell.outputs)
+    return folders_read(tell.outputs)
 
 
 def code_hash(path: Path) -> str:

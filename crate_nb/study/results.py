@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_results', 'chosen', 'default_results', 'best_scale',
            'Parameters', 'OpenResult', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers', 'measured',
-           'sign_now', 'at_other_scales', 'in_words']
+           'other_signs', 'sign_now', 'at_other_scales', 'in_words']
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
 import ast, io, json, logging, os, re
@@ -566,6 +566,14 @@ def measured(
     return answer["measured"].split("; ")[0].split(", claimed")[0].rpartition(": ")[2]
 
 
+def other_signs(
+    other_settings: str,  # the column of an answer
+) -> list[tuple[str, str, str]]:  # (setting, eps, sign); no setting: that of the claim
+    "The signs of a claim at other eps and in other settings."
+    found = re.findall(r"(?:^|; )(?:([^;]*?), )?eps ([^:]*): ([^;]*)", other_settings)
+    return [(name, eps, sign) for name, epses, sign in found for eps in epses.split(" / ")]
+
+
 def sign_now(
     claim: str,  # an id, or an id and another setting: `tab1-positive, LayerNorm kept`
     answers: pd.DataFrame,  # as `nearest_answers` gives them
@@ -575,10 +583,8 @@ def sign_now(
     row = answers[answers.id == id].iloc[:1]
     if not setting:
         return "".join(row.sign) or "not run"
-    found = re.search(
-        rf"(?:^|; ){re.escape(setting)}, eps [^:]*: ([^;]*)", "".join(row.other_settings)
-    )
-    return found[1] if found else "not run"
+    others = other_signs("".join(row.other_settings))
+    return next((sign for name, _, sign in others if name == setting), "not run")
 
 
 def at_other_scales(
