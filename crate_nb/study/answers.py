@@ -737,7 +737,7 @@ def _printed_number(row: pd.Series) -> str:
     return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip()
 
 
-_NOT_RUN = dict(sign="not run", size="-", measured="", n=0, paper="", elsewhere="", settle="")
+_NOT_RUN = dict(sign="not run", size="-", measured="", n=0, paper="", other_settings="", settle="")
 
 
 def summary(

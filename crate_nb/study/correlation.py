@@ -494,12 +494,11 @@ def tau_between(
     measure: Sequence[float],  # mean of each type
     gap: Sequence[float],  # of the same types
     draws: int = 10_000,  # bootstrap samples of types
-) -> tuple[float, float, float]:  # tau and its 95 % interval
-    "Kendall's tau between types, with a percentile interval from a bootstrap over types."
+) -> tuple[float, np.ndarray]:  # tau, and its draws where it is defined
+    "Kendall's tau between types, with a bootstrap over types."
     g = np.random.default_rng(generator("types").initial_seed())
     weights, _ = _drawn(range(len(measure)), draws, g)
-    drawn = _defined(bootstrap_tau(measure, gap, weights))
-    return kendall(measure, gap), *percentile_interval(drawn)
+    return kendall(measure, gap), _defined(bootstrap_tau(measure, gap, weights))
 
 # %% ../../nbs/study/correlation.ipynb #7e9e0005
 def _at_level(record: Record, level: float) -> dict:

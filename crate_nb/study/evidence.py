@@ -71,22 +71,11 @@ def label_at(
     return dataset if dataset in labels or not labels else min(labels)
 
 
-def _runs_of(
-    store: Store, dataset: str, seeds: tuple[int, ...] | None
-) -> list[tuple[RunConfig, Record]]:
-    "Records, each with its configuration at seed 0, the key by which experiments find it."
-    return [
-        (r.config.but(seed=0), r)
-        for r in store
-        if r.config.dataset == dataset and (seeds is None or r.config.seed in seeds)
-    ]
-
-
-def _count_tested(config: RunConfig, runs: Iterable[tuple[RunConfig, Record]]) -> int:
+def _count_tested(config: RunConfig, runs: Iterable[Record]) -> int:
     "Number of test images of a run; for a folder of images, taken from records if possible."
     counts: Iterable[int | None] = ()
     if config.test_size is None and config.dataset not in NAMES:
-        counts = (tested_images(r) for _, r in runs if r.config.test_size is None)
+        counts = (tested_images(r) for r in runs if r.config.test_size is None)
     return next(filter(None, counts), sizes_of(config)[1])
 
 
@@ -121,7 +110,12 @@ class Evidence:
         label = dataset_label(scale, dataset)
         self.scale, self.dataset = scale, label if dataset else label_at(scale, label)
         self.seeds = None if seeds is None else tuple(seeds)
-        self._runs = _runs_of(Store(scale), self.dataset, self.seeds)
+        self._runs = [
+            r
+            for r in Store(scale)
+            if r.config.dataset == self.dataset and (seeds is None or r.config.seed in seeds)
+        ]
+        self._found: dict[str, list[Record]] = {}  # by experiment
         wanted = fit_sizes(scale_config(scale, self.dataset), dataset)
         self.test_images = _count_tested(wanted, self._runs)
         self._studies: dict[tuple[str, str], Study | None] = {}
@@ -155,8 +149,11 @@ class Evidence:
         list of Record
             Of the seeds of this evidence.
         """
-        wanted = set(plan(experiment, self.scale, self.dataset, [0]))
-        return [r for config, r in self._runs if config in wanted]
+        if experiment not in self._found:
+            seeds = {r.config.seed for r in self._runs}
+            wanted = set(plan(experiment, self.scale, self.dataset, sorted(seeds)))
+            self._found[experiment] = [r for r in self._runs if r.config in wanted]
+        return self._found[experiment]
 
     def study(self, width: str, experiment: str = "tab1") -> Study | None:
         """Correlation study at one width, cached.

@@ -308,9 +308,10 @@ def _assigned(namespace: dict[str, Any]) -> Iterable[str]:
     "Names that the cells before this one assign; a user's start-up files may define more."
     if "In" not in namespace:
         return namespace
-    trees = (ast.parse(cell) for cell in namespace["In"][:-1])
-    nodes = itertools.chain.from_iterable(map(ast.walk, trees))
-    return [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    lines = [line for cell in namespace["In"][:-1] for line in ast.parse(cell).body]
+    targets = [t for line in lines if isinstance(line, ast.Assign) for t in line.targets]
+    names = (t.id for t in targets if isinstance(t, ast.Name))
+    return [name for name in names if not name.startswith("_")]
 
 
 def read_parameters(

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Level', 'Weight', 'PROBE_EPOCHS', 'ORIGINS', 'SCALES', 'QUICK_SCALES', 'RECIPES',
            'OWN', 'MOST_RUNS', 'REGULARISED', 'FOUR', 'SIX', 'SIXTEEN', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES',
-           'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'described', 'Described', 'Strict', 'Identified',
+           'TYPES', 'EXPERIMENTS', 'GRIDS', 'PARTS', 'one_line', 'described', 'Described', 'Strict', 'Identified',
            'unused_options', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle',
            'varied_fields', 'Rule', 'read_rules', 'rules_here', 'rule_digests', 'regularised_at', 'by_data',
            'equal_width']
@@ -795,6 +795,29 @@ RELATIVES: dict[str, Grid] = {  # scale -> grid of the study with more model typ
     **{scale: _of_eight_types(CORRELATION[scale]) for scale in ("small", "paper")},
 }
 
+
+def _seed_of(config: RunConfig) -> int:
+    return config.seed
+
+
+TYPES: dict[str, Grid] = {  # scale -> grid of sixteen types, measured at several training losses
+    "smoke": Grid(
+        base=_STUDY
+        | dict(depth=3, epochs=40, train_size=32, val_size=32, batch_size=8, levels=(1.0, 0.5)),
+        axes=dict(variant=FOUR),
+    ),
+    "quick": Grid(
+        base=_STUDY | dict(depth=3, epochs=60, train_size=100, val_size=200, levels=(1.0, 0.5)),
+        axes=dict(variant=SIXTEEN),
+    ),
+    "medium": Grid(  # rule E1; each seed has images of its own
+        base=_STUDY
+        | dict(subset=_seed_of, train_size=5_000, val_size=2_000, batch_size=64, epochs=80)
+        | dict(levels=(1.0, 0.5, 0.1, 0.01)),
+        axes=dict(dropout=(0.0, 0.1), variant=SIXTEEN),
+    ),
+}
+
 # %% ../../nbs/training/runs.ipynb #3f3ada3f
 EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # experiment -> runs
     "tab1": CORRELATION,
@@ -802,6 +825,7 @@ EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # experiment
     "tab2": [dict(variant=v, srr_layer=l) for v in FOUR for l in (None, *REGULARISED)],
     "tab3": [dict(variant=v) for v in SIX],
     "relatives": RELATIVES,
+    "types": TYPES,
 }
 
 # experiments whose runs we also measure: experiment -> scale -> grid

@@ -201,7 +201,9 @@ def grid_configs(
 ) -> list[RunConfig]:  # in the order of `grid.rows()`
     "The distinct configurations of a grid; a `UserError` if one is invalid."
     label = dataset_label(scale, dataset)
-    made = ((scale_config(scale, **dict(dataset=label) | row), row) for row in grid.rows())
+    base = scale_config(scale, label)
+    rows = ({k: v(base) if callable(v) else v for k, v in r.items()} for r in grid.rows())
+    made = ((scale_config(scale, **dict(dataset=label) | row), row) for row in rows)
     images = _there(dataset)
     fitted = (without_idle(_fitted(config, images, row)) for config, row in made)
     return list({config.id: config for config in fitted}.values())
