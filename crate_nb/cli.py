@@ -726,9 +726,9 @@ def sweep_command(
 ):
     """Train all runs of a grid.
 
-    GRID is a rule of data/rules.toml (such as E2), tab1 (the correlation study), relatives (the
-    same study with other model types), or a .toml file with [base] and [axes]. Existing results are
-    not computed again.
+    GRID is a rule of data/rules.toml (such as E2), tab1 (the correlation study), relatives or types
+    (the study with eight and with sixteen model types), or a .toml file with [base] and [axes].
+    Existing results are not computed again.
     """
     from crate_nb.training.step import start_from
     from crate_nb.training.runs import rules_here

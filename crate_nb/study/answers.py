@@ -743,7 +743,7 @@ _NOT_RUN = dict(sign="not run", size="-", measured="", n=0, paper="", other_sett
 def summary(
     claim: Claim,  # the claim of the rows
     rows: pd.DataFrame,  # from `assess`
-) -> dict:  # id, source, claim, quote, differs, sign, size, measured, n, paper, elsewhere, settle
+) -> dict:  # id, source, claim, quote, differs, sign, size, ...
     "One line for a claim: its answers, the deciding check, and the signs in other settings."
     line = dict(id=claim.id, source=claim.source, claim=claim.text, quote=claim.quote)
     line["differs"] = claim.differs
