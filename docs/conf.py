@@ -55,7 +55,7 @@ CONTENTS = {  # chapter -> pages, in a reader's order
     "Why transformers work": "theory/*",
     "Use it": "guides/measure* guides/regulariser guides/own_images guides/use_a_trained_model "
     "guides/official_checkpoint guides/what_attention_sees guides/compare_members "
-    "guides/questions guides/what_can_go_wrong",
+    "guides/questions guides/exercises guides/what_can_go_wrong",
     "Extend it, run it at scale": "guides/add_a_variant guides/add_a_measure guides/records "
     "guides/slurm guides/rented_gpu guides/frozen_rules",
     "The library": "api core training/* study/* cli",
