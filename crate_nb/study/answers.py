@@ -530,12 +530,11 @@ def _still_open(checks: Sequence[_Kind]) -> tuple[Sequence[_Kind], float, Callab
 
 
 def _two_digits(x: float) -> str:
-    "A whole number with two significant digits, since it is an estimate."
     return f"{float(f'{x:.2g}'):,.0f}"
 
 
 def _seeds_in_words(seeds: float, claim: Claim, evidence: Any, ids: frozenset[str]) -> str:
-    "A number of seeds and its cost, estimated from the median recorded run."
+    "Seeds and their cost, from the median recorded run."
     needed = f"about {_two_digits(seeds)} seeds"
     recorded = evidence.records(claim.experiment) if claim.experiment else []
     read = [r for r in recorded if r.id in ids]
@@ -548,7 +547,6 @@ def _seeds_in_words(seeds: float, claim: Claim, evidence: Any, ids: frozenset[st
 
 
 def _settled_by_models(checks: Sequence[Resampled]) -> str:
-    "What would settle a claim with checks bootstrapped over models."
     if any(c.grids < MIN_SEEDS for c in checks):
         return f"at least {MIN_SEEDS} seeds first"
     matter, level, which = _still_open(checks)
@@ -561,7 +559,6 @@ def _settled_by_models(checks: Sequence[Resampled]) -> str:
 def _settled_by_seeds(
     claim: Claim, checks: Sequence[Check], evidence: Any, ids: frozenset[str]
 ) -> str:
-    "What would settle a claim with one value per seed in each check."
     matter, level, which = _still_open(checks)
     if any(len(c.values) < MIN_SEEDS for c in checks):
         return f"at least {MIN_SEEDS} seeds first"
@@ -623,7 +620,6 @@ def _row(claim: Claim, setting: str, eps: float, check: AnyCheck) -> dict:
 def _rows_at(
     claim: Claim, evidence: Any, setting: str, statistic: Statistic, eps: float
 ) -> Found[list[dict]]:
-    "The rows of a claim at one setting and eps; none if it is not run."
     found = statistic(evidence, eps)
     answer = answer_of(found.values)
     there = [c for c in found.values if c is not None]  # all checks, if the claim is run
@@ -638,7 +634,7 @@ def tested(
     claim: Claim,  # tested at each of its `epses`
     evidence: Any,  # argument of its statistic
 ) -> Found[pd.DataFrame]:  # the rows of `assess`
-    "All checks of a claim at all its eps and settings, and the ids of the records behind them."
+    "All checks of a claim at all its eps and settings, with the ids of their records."
     settings = [("", claim.statistic), *claim.other_settings]
     made = [
         _rows_at(claim, evidence, setting, statistic, eps)
@@ -681,7 +677,6 @@ def _digits(row: pd.Series) -> int:
 
 
 def _deciding(here: pd.DataFrame) -> pd.Series:
-    "The row of the deciding check."
     is_below = here.claimed == "below"
     p_holds = here.p_above.mask(is_below, here.p_below)
     p_fails = here.p_below.mask(is_below, here.p_above)
@@ -724,7 +719,6 @@ def _among(row: pd.Series, checks: int) -> str:
 
 
 def _signs_in_words(rows: pd.DataFrame) -> str:
-    "The signs at other eps and in other settings."
     found = rows.groupby(["setting", "eps"], sort=False)["sign"].first().reset_index()
     parts = []
     for (setting, sign), same in found.groupby(["setting", "sign"], sort=False):

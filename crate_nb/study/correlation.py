@@ -63,7 +63,6 @@ def comparable(
 
 # %% ../../nbs/study/correlation.ipynb #6b9cc7fc
 def _numbers(x: Sequence[float] | np.ndarray) -> np.ndarray:
-    "Values as floats; raise a `UserError` if one is missing."
     x = np.asarray(x, float)
     missing = np.isnan(x).sum()
     if missing:
@@ -146,7 +145,6 @@ def measures_in(
 
 # %% ../../nbs/study/correlation.ipynb #10b00091
 def _seeds(table: pd.DataFrame) -> Sequence:
-    "Seed of each model; 0 without a column `seed`."
     return table["seed"] if "seed" in table else [0] * len(table)
 
 
@@ -243,7 +241,6 @@ def _check_columns(table: pd.DataFrame, wanted: Sequence[str]) -> None:
 
 
 def _check_numbers(table: pd.DataFrame, measures: Sequence[str], gap: str) -> None:
-    "Raise a `UserError` for an entry that is not a number."
     for column in (gap, *measures):
         wrong = pd.to_numeric(table[column], errors="coerce").isna() & table[column].notna()
         if wrong.any():
@@ -256,7 +253,6 @@ def _check_numbers(table: pd.DataFrame, measures: Sequence[str], gap: str) -> No
 
 
 def _check_cells(data: pd.DataFrame) -> None:
-    "Raise a `UserError` if two models agree in all axes."
     if data.shape[1] > 1 and data.duplicated().any():
         again = data[data.duplicated()].iloc[0]
         same = data.index[(data == again).all(axis=1)]
@@ -438,13 +434,13 @@ def weighted_tau(
 
 # %% ../../nbs/study/correlation.ipynb #10b00061
 def _pair_signs(x: np.ndarray) -> np.ndarray:
-    "Sign of the difference of each pair in a group: (groups, models) -> (groups, pairs)."
+    "(groups, models) -> (groups, pairs)."
     first, second = np.triu_indices(x.shape[1], 1)
     return _order(x[:, first], x[:, second])
 
 
 def _group_taus(m: np.ndarray, g: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    "Kendall's tau-b of each group in each draw, from the signs of pairs; 0 if all are tied."
+    "Tau-b of each group in each draw, from the signs of pairs; 0 if all are tied."
     first, second = np.triu_indices(drawn.shape[-1], 1)
     pairs = drawn[..., first] * drawn[..., second]  # how often each pair is drawn
     alike, of_m, of_g = (np.einsum("dgp,gp->dg", pairs, s) for s in (m * g, m * m, g * g))
@@ -529,7 +525,6 @@ def type_means(
 
 # %% ../../nbs/study/correlation.ipynb #27a70006
 def _tau_of_present(x: np.ndarray, y: np.ndarray) -> float:
-    "Kendall's tau without missing values."
     present = ~(np.isnan(x) | np.isnan(y))
     return kendall(x[present], y[present])
 
@@ -600,7 +595,6 @@ def agreement(
 
 # %% ../../nbs/study/correlation.ipynb #6b960345
 def _cells(table: pd.DataFrame, cells: Sequence[str]) -> list[tuple]:
-    "Cell of each model: its values in some columns."
     return list(zip(*(table[c] for c in cells)))
 
 
@@ -655,7 +649,6 @@ _NUMBERS = ("layer", "rate", "subspace_rate", "l0", "l1")
 
 
 def _recorded(srr: Mapping[str, Sequence]) -> str:
-    "Choices available in a record, for an error message."
     epses = ", ".join(f"{e:g}" for e in sorted(set(srr["eps"])))
     layernorms = ", ".join(sorted(set(srr["layernorm"])))
     return f"eps {epses}; layers 1 to {max(srr['layer']):g}; LayerNorm {layernorms}"
@@ -664,7 +657,7 @@ def _recorded(srr: Mapping[str, Sequence]) -> str:
 def _chosen_terms(
     record: Record, eps: float, layers: Sequence[int] | None, layernorm: str
 ) -> dict[str, np.ndarray]:
-    "SRR terms of a record under one choice, one value per layer."
+    "SRR terms under one choice, one per layer."
     srr = record.measures["srr"]
     chosen = (np.array(srr["eps"]) == eps) & (np.array(srr["layernorm"]) == layernorm)
     if layers:
@@ -710,7 +703,6 @@ def _sparsity_terms(lams: Sequence[float]) -> list[tuple[float, str]]:
 
 
 def _ranked(values: Sequence, table: pd.DataFrame, weights: TwoWay, others: Sequence) -> dict:
-    "Tau of a measure with its interval and its rank among other taus."
     tau, draws = two_way_draws(weighted_tau(values, table.gap, table.seed), weights)
     low, high = percentile_interval(draws)
     return dict(tau=tau, low=low, high=high, rank=1 + sum(other > tau for other in others))

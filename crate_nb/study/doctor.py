@@ -71,7 +71,6 @@ def _shown_home() -> str:
 
 # %% ../../nbs/study/doctor.ipynb #5378186c
 def _each() -> Iterator[tuple[str, Callable[[], str]]]:
-    "Names of facts, and functions that find their values."
     needed = _requirements()
     yield "crate_nb", lambda: f"{__version__} (commit {git_commit() or 'unknown'})"
     yield "Python", platform.python_version

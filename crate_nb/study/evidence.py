@@ -72,7 +72,7 @@ def label_at(
 
 
 def _count_tested(config: RunConfig, runs: Iterable[Record]) -> int:
-    "Number of test images of a run; for a folder of images, taken from records if possible."
+    "For a folder of images, taken from records if possible."
     counts: Iterable[int | None] = ()
     if config.test_size is None and config.dataset not in NAMES:
         counts = (tested_images(r) for r in runs if r.config.test_size is None)
@@ -252,7 +252,6 @@ _Weights = dict[tuple[str, str], float]  # (variant, training) -> weight of its 
 
 
 def _printed_sum(weights: _Weights, dataset: str) -> float | None:
-    "Weighted sum of the paper's accuracies; None if one is not printed."
     accuracies = all_there(printed_accuracy(*cell, dataset) for cell in weights)
     if accuracies is None:
         return None

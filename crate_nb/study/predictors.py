@@ -32,7 +32,6 @@ def main_width(
 
 
 def _dim_of(grid: Grid, width: str) -> int:
-    "Model dimension of `main` or `other`."
     main = main_width(grid)
     if width == "main":
         return main
@@ -61,7 +60,7 @@ CALIBRATED = "the gap at the best temperature"  # with the training loss at it, 
 
 
 def _beside(name: str) -> Callable[[Record], float]:
-    "Return a function that reads an entry of `beside` from a record, nan if it is missing."
+    "Record -> entry of `beside`, nan if it is missing."
 
     def value(record):
         number = (record.measures or {}).get("beside", {}).get(name)
@@ -79,7 +78,6 @@ READINGS: dict[str, Callable[[Record], float]] = {
 
 
 def _read_as(study: "Study", reading: str) -> "Study | None":
-    "The study with another gap, on the grids where every model has it."
     value = READINGS[reading]
     values = study.table.id.map({r.id: value(r) for r in study.records})
     table = study.table.assign(gap=values)
@@ -96,7 +94,6 @@ def _read_as(study: "Study", reading: str) -> "Study | None":
 def _srr_of_models(
     study: "Study", eps: float, lam: float = 0.1, layernorm: str = "removed"
 ) -> np.ndarray:
-    "SRR of each model, from its recorded terms."
     by_id = {r.id: r for r in study.records}
     return np.array([srr_of(by_id[i], eps, lam, layernorm=layernorm) for i in study.table.id])
 
@@ -265,7 +262,6 @@ PRIMARY = dict(
 def _with_interval(
     study: Study, values: list[np.ndarray], resampled: str
 ) -> tuple[float, float, float]:
-    "A tau, or the difference of two, with its interval over seeds or over types and cells."
     t = study.table
     if resampled == "types and cells":
         parts = [two_way_parts(weighted_tau(v, t.gap, t.seed), study.weights) for v in values]
@@ -277,7 +273,6 @@ def _with_interval(
 
 
 def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[dict[str, Any]]:
-    "Tau of SRR and its lead over either path norm, with intervals over seeds and over types."
     srr = _srr_of_models(seen, eps, layernorm=layernorm)
     published, folded = seen.table["path-norm"].to_numpy(), _folded_paths(seen)
     for resampled in _READ_AT["resampled"]:
@@ -312,7 +307,6 @@ def specifications(
 
 
 def _folded_paths(study: Study) -> np.ndarray:
-    "Path norm with ISTA folded of each model, nan if not recorded."
     by_id = {r.id: r for r in study.records}
     value = _beside("folded_path_norm")
     return np.array([value(by_id[i]) for i in study.table.id])

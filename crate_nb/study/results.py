@@ -62,7 +62,6 @@ class Result(pydantic.BaseModel):
 
 
 def _notebooks(nbs: Path) -> list[Path]:
-    "The notebooks of all results, group by group."
     return [path for group in GROUPS for path in visible(nbs / group, "*.ipynb")]
 
 
@@ -78,7 +77,6 @@ def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _front_matter(notebook: Path) -> dict[str, Any] | None:
-    "The front matter of a notebook, and its answer in words; None if it has none."
     with reading(f"{notebook} is no notebook", "save it again with Jupyter"):
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     first = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "raw" else ""
@@ -91,7 +89,6 @@ def _front_matter(notebook: Path) -> dict[str, Any] | None:
 
 
 def _sets_scale(cells: Sequence[Mapping[str, Any]]) -> bool:
-    "Whether a cell with the tag `parameters` sets `scale`."
     tagged = [c for c in cells if "parameters" in c.get("metadata", {}).get("tags", ())]
     return any("scale =" in "".join(c["source"]) for c in tagged)
 
@@ -182,7 +179,6 @@ def best_scale(
 
 # %% ../../nbs/study/results.ipynb #663fc670
 def _read(value: Any) -> Any:
-    "Parse a parameter from papermill: booleans, None and lists may arrive as text."
     words = {"true": True, "True": True, "false": False, "False": False, "None": None, "null": None}
     if isinstance(value, str) and value in words:
         return words[value]
@@ -223,7 +219,6 @@ HOW_TO_READ = (  # a table of answers
 
 
 def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
-    "Formatted line of `answers.summary`."
     return {
         "claim": f"{line['claim']} ({line['source']}; `{line['id']}`)",
         "sign": f"**{line['sign']}**",
@@ -237,7 +232,6 @@ def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
 
 # %% ../../nbs/study/results.ipynb #bb370e5c
 def _differences(path: Path, numbers: pd.DataFrame) -> str:
-    "Differences from the saved numbers, or an empty string."
     if not path.is_file():
         return "nothing is saved"
     made = pd.read_csv(io.StringIO(numbers.to_csv(index=False)))
