@@ -8,8 +8,8 @@ __all__ = ['at_size', 'attention_maps', 'class_maps', 'token_keys', 'threshold_m
 
 # %% ../../nbs/models/attention.ipynb #a77e0004
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,70 +23,24 @@ from .family import Architecture, LayeredModel, sine_positions
 from .wrappers import as_written, inner_model
 from .probe import evaluating, towers_of
 from .tost import FourierPositions
-
 from .weights import resize_positions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # %% ../../nbs/models/attention.ipynb #a77e000c
-def _check_size(size: int, patch: int):
-    if size < patch:
-        raise UserError(
-            f"images of {size} pixels are smaller than a patch of {patch}; "
-            f"choose a multiple of {patch}"
-        )
-    if size % patch:
-        raise UserError(
-            f"patches of {patch} pixels do not tile images of {size}; choose a multiple of {patch}"
-        )
-
-
-def _positions_at(positions: Tensor, side: int) -> Tensor:
-    "Resized positions; learned ones stay parameters, fixed ones buffers."
-    resized = resize_positions(positions.detach(), side)
-    if isinstance(positions, nn.Parameter):
-        return nn.Parameter(resized, requires_grad=positions.requires_grad)
-    return resized
-
-
-def at_size(model: LayeredModel, size: int) -> LayeredModel:
-    """Copy a model for images of another size, with shared weights.
-
-    Parameters
-    ----------
-    model : LayeredModel
-        A model of this package; unchanged.
-    size : int
-        Side of the square images (pixels), a multiple of the patch size.
-
-    Returns
-    -------
-    LayeredModel
-        Shares all weights with `model` except the positions, which we interpolate (learned) or
-        compute (sines).
-
-    Raises
-    ------
-    UserError
-        If patches do not tile the images, the model's images are not square, or the model has no
-        positions to interpolate.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from crate_nb.models.family import CRATE
-    >>> model = CRATE(image_size=16, patch_size=4, dim=24, depth=2, heads=3)
-    >>> at_size(model, 24)(torch.zeros(1, 3, 24, 24)).shape
-    torch.Size([1, 10])
-    """
-    _check_size(size, model.architecture.patch_size)
-    if model.architecture.image_width:
-        raise UserError("the images of this model are not square; its positions keep their size")
+def at_size(
+    model: LayeredModel,  # of this package, for square images; unchanged
+    size: int,  # side of the images (pixels), a multiple of the patch size
+) -> LayeredModel:  # shares all weights except the positions
+    "Copy a model for images of another size; learned positions are interpolated, sines computed."
     tensors = [*model.parameters(), *model.buffers()]
     other = deepcopy(model, {id(t): t for t in tensors})
     if size == model.architecture.image_size:
         return other
+    if model.architecture.image_width:
+        h, w = model.architecture.image_size, model.architecture.image_width
+        raise UserError(f"this model's positions keep their size; give images of {h} x {w} pixels")
     resized = replace(model.architecture, image_size=size)
     if not isinstance(getattr(other, "positions", None), FourierPositions):  # they fit any grid
         _resize_tokeniser(other, resized)
@@ -104,9 +58,11 @@ def _resize_tokeniser(model: LayeredModel, resized: Architecture):
             f"give it images of {model.architecture.image_size} pixels"
         )
     if VARIANTS[resized.variant].positions == "sine":
-        tokeniser.positions = sine_positions(resized.patches + 1, resized.dim).to(positions)
+        new = sine_positions(resized.patches + 1, resized.dim).to(positions)
     else:
-        tokeniser.positions = _positions_at(positions, resized.image_size // resized.patch_size)
+        new = resize_positions(positions.detach(), resized.grid[0])
+    is_learned = isinstance(positions, nn.Parameter)
+    tokeniser.positions = nn.Parameter(new, positions.requires_grad) if is_learned else new
     tokeniser.architecture = resized
 
 # %% ../../nbs/models/attention.ipynb #a77e000f
@@ -131,16 +87,24 @@ class _Attention:
 
 
 def _check_layer(layer: int | None, depth: int):
-    whole = isinstance(layer, int | np.integer)
-    if layer is not None and not (whole and 1 <= layer <= depth):
+    if layer not in (None, *range(1, depth + 1)):
         raise UserError(f"layer {layer}; this model has the layers 1 to {depth}")
 
 # %% ../../nbs/models/attention.ipynb #2d46a555
 def _own_attention(model: LayeredModel, x: Tensor, layer: int | None) -> _Attention:
     _check_layer(layer, len(model.layers))
-    if x.ndim != 4 or x.shape[2] != x.shape[3] or not len(x):
+    a, sides = model.architecture, tuple(x.shape[2:])
+    is_square = x.ndim == 4 and sides[0] == sides[1]
+    if not len(x) or not (is_square or sides == (a.image_size, a.image_width)):
         raise UserError(
             f"images of shape {tuple(x.shape)}; give square images, a batch (B, C, size, size)"
+        )
+    if model.grid_is_guess:
+        rows, columns = a.grid
+        warnings.warn(
+            f"the checkpoint's {rows * columns} patches are taken as {rows} x {columns}; if its "
+            "images were not square, give load_official image_size=(height, width)",
+            stacklevel=2,
         )
     model = at_size(model, x.shape[2]).eval()
     *earlier, last = model.layers[:layer]
@@ -148,13 +112,13 @@ def _own_attention(model: LayeredModel, x: Tensor, layer: int | None) -> _Attent
     for block in earlier:
         z = block(z)
     half, z = last.compress, last.norm_compress(z)
-    side = x.shape[2] // model.architecture.patch_size
+    grid = (sides[0] // a.patch_size, sides[1] // a.patch_size)
     return _Attention(
         weights=lambda: half.attention(z),
         keys=lambda: half.keys(z),
         tokens=z.shape[1],
-        grid=(side, side),
-        class_token=z.shape[1] == side**2 + 1,
+        grid=grid,
+        class_token=z.shape[1] == grid[0] * grid[1] + 1,
     )
 
 # %% ../../nbs/models/attention.ipynb #f562baaf
@@ -310,18 +274,11 @@ _OBSERVED |= dict.fromkeys([torch.cat, torch.concat, torch.concatenate], _on_con
 _CLASS_TOKENS = {"cls_token", "class_token", "class_embedding", "cls_embedding"}
 
 
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    "Evaluation mode within a `with` block, with compiled modules run eagerly."
-    with evaluating(model), as_written():
-        yield
-
-
 def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
     "The attention of a layer of any module, recorded in a forward pass."
     names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
     observer = _Observer(layer, bool(names & _CLASS_TOKENS))
-    with _evaluating(model), observer:
+    with evaluating(model), as_written(), observer:
         model(x)
     _check_used(observer)
     if observer.count == 0:
@@ -351,11 +308,8 @@ def _what_reads(own: LayeredModel, model: nn.Module, x: Tensor) -> Tensor:
         return x
     seen: list[Tensor] = []
     hook = own.register_forward_pre_hook(lambda _, args: seen.extend(args[:1]))
-    try:
-        with _evaluating(model), suppress(UserError):  # such as of the size, which may differ here
-            model(x)
-    finally:
-        hook.remove()
+    with hook, evaluating(model), as_written(), suppress(UserError):  # sizes may differ here
+        model(x)
     if len(seen) != 1:
         raise UserError(
             f"the {type(own).__name__} within a {type(model).__name__} ran {len(seen)} times; "
@@ -373,27 +327,21 @@ def _attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
 
 
 def attention_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
-    """Attention weights between all tokens of a layer, per head.
-
-    We run the model without dropout and leave it unchanged. Gradients flow through the maps; use
-    `torch.no_grad()` to save memory.
+    """Attention weights between all tokens of a layer, per head, without dropout.
 
     Parameters
     ----------
     model : nn.Module
-        A model of this package whose layers have attention maps, or any module that computes
-        attention with PyTorch, such as a ViT of timm or transformers. Called as `model(x)`.
+        Of this package, or any that computes attention with PyTorch, such as a ViT of timm.
     x : Tensor
-        Input of the model: normalised images (B, C, H, W). Models of this package take square
-        images of any size that the patches tile.
+        Normalised images (B, C, H, W); our models take squares of any size that patches tile.
     layer : int, optional
-        1 to L; by default the last. Attention with fewer queries than keys, such as in a pooling
-        head, does not count.
+        1 to L; by default the last. A pooling head, with fewer queries than keys, does not count.
 
     Returns
     -------
     Tensor
-        (B, K, N, N) for K heads and N tokens; rows sum to one.
+        (B, K, N, N) for K heads and N tokens, with a gradient; rows sum to one.
 
     Raises
     ------
@@ -426,8 +374,6 @@ def _pools_patches(model: nn.Module) -> bool:
 def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
     """Attention weights from the class token of a layer to each patch, per head.
 
-    Warn if the head of the model is known to pool the patches and ignore the class token.
-
     Parameters
     ----------
     model : nn.Module
@@ -440,8 +386,7 @@ def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
     Returns
     -------
     Tensor
-        (B, K, h, w), weights of the patches. We omit class token and registers, so a map sums to
-        less than one.
+        (B, K, h, w), without class token and registers, so a map sums to less than one.
 
     Raises
     ------
@@ -480,37 +425,12 @@ def _patch_keys(seen: _Attention) -> Tensor:  # (B, h w, K p)
     return seen.keys().transpose(-3, -2).flatten(-2)[:, -h * w :]
 
 
-def token_keys(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
-    """Keys of the patches in a layer, concatenated over heads.
-
-    Parameters
-    ----------
-    model : nn.Module
-        As for `attention_maps`, or a model of this package with keys but no maps, such as ToST.
-    x : Tensor
-        Images (B, C, H, W), normalised.
-    layer : int, optional
-        1 to L; by default the last.
-
-    Returns
-    -------
-    Tensor
-        (B, h w, K p) for K heads of width p, without class token and registers, after norms and
-        rotary positions.
-
-    Raises
-    ------
-    UserError
-        If we cannot read the keys or locate the patches, or there is no such layer.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from crate_nb.models.family import CRATE
-    >>> model = CRATE(image_size=16, patch_size=4, dim=24, depth=2, heads=3)
-    >>> token_keys(model, torch.zeros(1, 3, 16, 16)).shape
-    torch.Size([1, 16, 24])
-    """
+def token_keys(
+    model: nn.Module,  # as for `attention_maps`, or one with keys but no maps, such as ToST
+    x: Tensor,  # images (B, C, H, W), normalised
+    layer: int | None = None,  # 1 to L; None: the last
+) -> Tensor:  # (B, h w, K p) for K heads of width p, without class token and registers
+    "Keys of the patches in a layer, concatenated over heads, after norms and rotary positions."
     return _patch_keys(_attention(model, x, layer))
 
 # %% ../../nbs/models/attention.ipynb #a77e001c
@@ -546,12 +466,6 @@ def iou(
     b: Tensor,  # bool, same height and width
 ) -> Tensor:  # (...), from 0 to 1
     "Intersection over union of masks; 1 if both are empty."
-    _check_masks(a, b)
-    both, either = (a & b).sum((-2, -1)), (a | b).sum((-2, -1))
-    return torch.where(either == 0, 1.0, both / either.clamp(min=1))
-
-
-def _check_masks(a: Tensor, b: Tensor):
     if a.dtype != torch.bool or b.dtype != torch.bool:
         raise UserError(
             f"masks of {a.dtype} and {b.dtype}; give bool, such as threshold_mask(maps)"
@@ -559,6 +473,8 @@ def _check_masks(a: Tensor, b: Tensor):
     if a.shape[-2:] != b.shape[-2:]:
         (h, w), (y, x) = a.shape[-2:], b.shape[-2:]
         raise UserError(f"a mask of {h} x {w} and one of {y} x {x}; use to_pixels(mask, size)")
+    both, either = (a & b).sum((-2, -1)), (a | b).sum((-2, -1))
+    return torch.where(either == 0, 1.0, both / either.clamp(min=1))
 
 # %% ../../nbs/models/attention.ipynb #a77e0025
 def _check_finite(tokens: Tensor):
@@ -665,18 +581,14 @@ def token_colours(
             "of at least 3 features"
         )
     _check_finite(tokens)
-    c = _principal(tokens.double().flatten(0, -2))
-    low, high = c.amin(0), c.amax(0)
-    c = (c - low) / (high - low).clamp(min=1e-12)
-    return c.view(*tokens.shape[:-2], *grid, 3)
-
-
-def _principal(z: Tensor) -> Tensor:  # (n, 3)
-    "First three principal components of tokens (n, f), largest variance first."
+    z = tokens.double().flatten(0, -2)
     z = z - z.mean(0)
     q = torch.linalg.eigh(z.mT @ z)[1][:, -3:].flip(1)  # (f, 3)
     # The sign is arbitrary; we make the largest entry positive.
-    return z @ (q * q.gather(0, q.abs().argmax(0, keepdim=True)).sign())
+    c = z @ (q * q.gather(0, q.abs().argmax(0, keepdim=True)).sign())
+    low, high = c.amin(0), c.amax(0)
+    c = (c - low) / (high - low).clamp(min=1e-12)
+    return c.view(*tokens.shape[:-2], *grid, 3)
 
 # %% ../../nbs/models/attention.ipynb #a77e0035
 def _shown(x: Tensor) -> Tensor:  # (B, C, H, W) -> (B, H, W, 3)
@@ -704,37 +616,12 @@ def _rows(x: Tensor, titles: list[str]) -> "tuple[Figure, np.ndarray]":
 
 
 @torch.no_grad()
-def draw_heads(model: nn.Module, x: Tensor, layer: int | None = None) -> "Figure":
-    """Draw the class token's map of each head, from 0 (dark) to its maximum (bright).
-
-    Parameters
-    ----------
-    model : nn.Module
-        As for `class_maps`.
-    x : Tensor
-        Images (B, C, H, W), normalised.
-    layer : int, optional
-        1 to L; by default the last.
-
-    Returns
-    -------
-    Figure
-        One row per image, one column per head.
-
-    Raises
-    ------
-    UserError
-        As for `class_maps`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from crate_nb.models.family import CRATE
-    >>> model = CRATE(image_size=16, patch_size=4, dim=24, depth=2, heads=3)
-    >>> figure = draw_heads(model, torch.zeros(2, 3, 16, 16))
-    >>> len(figure.axes)  # two images with three heads each
-    8
-    """
+def draw_heads(
+    model: nn.Module,  # as for `class_maps`
+    x: Tensor,  # images (B, C, H, W), normalised
+    layer: int | None = None,  # 1 to L; None: the last
+) -> "Figure":  # one row per image, one column per head
+    "Draw the class token's map of each head, from 0 (dark) to its maximum (bright)."
     maps = class_maps(model, x, layer).cpu()
     fig, axes = _rows(x, [f"head {k + 1}" for k in range(maps.shape[1])])
     for row, of_image in zip(axes, maps):

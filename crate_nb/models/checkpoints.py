@@ -4,15 +4,15 @@
 
 # %% auto #0
 __all__ = ['FORMATS', 'MOST_LAYERS', 'MOST_TENSORS', 'Format', 'official_name', 'official_key', 'unwrap', 'kernels_as_rows',
-           'numbers_of', 'port_of_jax', 'recognise', 'from_official', 'check_fits', 'load_weights', 'check_complete',
-           'build_fitting', 'read_safetensors']
+           'numbers_of', 'port_of_jax', 'recognise', 'from_official', 'check_fits', 'load_weights', 'build_fitting',
+           'read_safetensors']
 
 # %% ../../nbs/models/checkpoints.ipynb #e8dfc74a
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 import warnings
 import numpy as np, torch, torch.nn as nn
 from torch import Tensor
@@ -63,12 +63,8 @@ _ALPHA = Format(
     "CRATE-alpha's torch port",
     marker="conv1.",
     layers="transformer.layers.",
-    names={
-        "cls_token": "tokeniser.cls_token",
-        "pos_embedding": "tokeniser.positions",
-        "conv1.": "tokeniser.embed.1.",
-        "mlp_head.": "head.",
-    },
+    names={k: v for k, v in _CRATE.names.items() if not k.startswith(_CRATE.marker)}
+    | {"conv1.": "tokeniser.embed.1."},
     layer_names=dict(_CRATE.layer_names) | {"1.fn.D1": "sparsify.D1", "1.fn.D": "sparsify.D"},
     kernels="conv1.weight",
     head_eps=1e-5,  # 1e-6 in the original
@@ -212,35 +208,14 @@ def official_key(
 # %% ../../nbs/models/checkpoints.ipynb #65f2dab9
 _WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema", "params")
 _ADDED = {*HELD_AS, "module"}  # parts of names that wrappers add at any depth
+_OUTERMOST = {"transformer", "blocks", "layers"}  # parts that a state dict may consist of
 _NO_WEIGHTS = {"n_averaged", "total_ops", "total_params"}  # counters of AveragedModel and thop
 
 
-def unwrap(state: Mapping) -> dict[str, Tensor]:
-    """Extract the state dict of a checkpoint, without wrappers and prefixes.
-
-    Parameters
-    ----------
-    state : mapping
-        Result of torch.load(path, map_location="cpu", weights_only=True), or JAX parameters: a
-        nested dict of numpy arrays, or a flat one with slashes in the names.
-
-    Returns
-    -------
-    dict
-        Name -> tensor; we join the names of nested arrays with slashes.
-
-    Raises
-    ------
-    UserError
-        If there is no state dict, or its values are not finite real tensors.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from crate_nb.models.checkpoints import unwrap
-    >>> unwrap({"model": {"_orig_mod.module.weight": torch.zeros(2)}, "epoch": 3})
-    {'weight': tensor([0., 0.])}
-    """
+def unwrap(
+    state: Mapping,  # from `torch.load`; or JAX parameters, nested or with slashes in the names
+) -> dict[str, Tensor]:  # by name; the names of nested arrays are joined by slashes
+    "The finite real tensors of a checkpoint, without wrappers and prefixes."
     for _ in range(9):  # bounded, in case a file contains itself
         state = _inner(state)
     if not isinstance(state, Mapping):
@@ -254,7 +229,10 @@ def unwrap(state: Mapping) -> dict[str, Tensor]:
     plain = {_without_prefix(str(k)): v for k, v in state.items()}
     if len(plain) < len(state):
         raise UserError("two tensors of the checkpoint have one name apart from prefixes; give one")
-    _check_flat(plain)
+    while len(first := {key.partition(".")[0] for key in plain}) == 1 and not first & _OUTERMOST:
+        if any("." not in key for key in plain):
+            break
+        plain = {key.partition(".")[2]: v for key, v in plain.items()}  # of the module that held it
     for key, tensor in plain.items():
         _check_weight(key, tensor)
     return plain
@@ -299,18 +277,10 @@ def _without_prefix(key: str) -> str:
     return key
 
 
-def _check_flat(state: Mapping[str, object]):
-    "Reject a dict in place of a tensor."
-    nested = [key for key, value in state.items() if isinstance(value, Mapping)]
-    if nested:
-        raise UserError(
-            f"{nested[0]!r} of the checkpoint is a dict, not a tensor; "
-            "if it holds the weights, give that dict"
-        )
-
-
 def _check_weight(key: str, tensor: object):
-    if not isinstance(tensor, Tensor):
+    if isinstance(tensor, Mapping):
+        kind = "dict, not a tensor; if it holds the weights, give that dict"
+    elif not isinstance(tensor, Tensor):
         kind = type(tensor).__name__
     elif tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
         kind = "tensor without plain entries"
@@ -422,38 +392,41 @@ def recognise(
     known = ", ".join(form.system for form in FORMATS.values())
     if any(".local_mp." in key for key in state):
         raise UserError(f"a checkpoint of XCiT, which is no member of the family; known: {known}")
-    found = [name for name, form in FORMATS.items() if _is_of(form, state)]
+
+    def has(prefix: str) -> bool:
+        return any(key.startswith(prefix) for key in state)
+
+    found = [
+        name
+        for name, form in FORMATS.items()
+        if has(form.marker) and not (form.without and has(form.without))
+    ]
     if len(found) == 1:
         return found[0]
-    systems = " and ".join(FORMATS[name].system for name in found)
-    told = (
-        f"keys of {systems}"
-        if found
-        else f"no key of a known system (first: {min(state, default='none')!r})"
-    )
+    firsts = {key.partition(".")[0]: None for key in state}
+    held = [p for p in firsts if any(has(f"{p}.{form.marker}") for form in FORMATS.values())]
+    if held and not found:
+        raise UserError(
+            f"a checkpoint of several modules ({', '.join(firsts)}); give the tensors of one, with "
+            f"names from after the module's, such as {held[0] + '.'!r}"
+        )
+    told = f"no key of a known system (first: {min(state, default='none')!r})"
+    if found:
+        told = f"keys of {' and '.join(FORMATS[name].system for name in found)}"
     raise UserError(f"a checkpoint with {told}; known: {known}")
 
-
-def _is_of(form: Format, state: Mapping[str, Tensor]) -> bool:
-    "Whether a state dict has the system's marker and no excluded prefix."
-    other = form.without and any(key.startswith(form.without) for key in state)
-    return not other and any(key.startswith(form.marker) for key in state)
-
 # %% ../../nbs/models/checkpoints.ipynb #4f3ffa7b
-def _refuse(form: Format, why: str) -> NoReturn:
-    raise UserError(f"not a checkpoint of {form.system}: {why}")
-
-
-def _our_names(state: Mapping[str, Tensor], form: Format, system: str) -> dict[str, str]:
+def _our_names(state: Mapping[str, Tensor], system: str) -> dict[str, str]:
     "Official key -> our name; raise a `UserError` for unknown or duplicate names."
     names = {key: official_name(key, system) for key in state}
+    other = f"not a checkpoint of {FORMATS[system].system}"
     unknown = [key for key, name in names.items() if name is None]
     if unknown:
-        _refuse(form, f"unknown key {unknown[0]!r} (of {len(unknown)})")
+        raise UserError(f"{other}: unknown key {unknown[0]!r} (of {len(unknown)})")
     taken = Counter(names.values())
     twice = [key for key, name in names.items() if taken[name] > 1]
     if twice:
-        _refuse(form, f"{twice[0]!r} and another key name the same tensor; remove the unused one")
+        raise UserError(f"{other}: {twice[0]!r} and another key name the same tensor; remove one")
     return {key: str(name) for key, name in names.items()}
 
 
@@ -465,42 +438,28 @@ def from_official(
     state, form = unwrap(state), FORMATS[check_choice("checkpoint format", system, FORMATS)]
     if not form.names:
         raise UserError(f"{form.system} has no table of names; use crate_nb.load_official")
-    names = _our_names(state, form, system)
+    names = _our_names(state, system)
     ours = {names[key]: tensor for key, tensor in state.items()}
     if form.kernels in state:
         ours[names[form.kernels]] = kernels_as_rows(state[form.kernels], form.kernels)
     return ours
 
 # %% ../../nbs/models/checkpoints.ipynb #19b4844b
-def _check_names(own: Mapping, state: Mapping):
-    for kind, keys in [
-        ("no tensor", own.keys() - state.keys()),
-        ("an unknown tensor", state.keys() - own.keys()),
-    ]:
-        if keys:
-            raise UserError(
-                f"checkpoint of another model: {kind} {min(keys)!r} (of {len(keys)}); "
-                "build the model that it was saved from"
-            )
-
-
-def _check_shapes(own: Mapping, state: Mapping):
-    for k, t in own.items():
-        if state[k].shape != t.shape:
-            raise UserError(
-                f"checkpoint of another shape: {k!r} is {tuple(state[k].shape)} there and "
-                f"{tuple(t.shape)} in the model; build the model that it was saved from"
-            )
-
-
 def check_fits(
     model: nn.Module,  # unchanged; may be on the device `meta`
     state: Mapping[str, Tensor],  # by names of `model.state_dict()`
 ):
     "Raise a `UserError` for a missing, unknown or misshapen tensor."
-    own = model.state_dict()
-    _check_names(own, state)
-    _check_shapes(own, state)
+    own, remedy = model.state_dict(), "build the model that it was saved from"
+    absent, unknown = own.keys() - state.keys(), state.keys() - own.keys()
+    for kind, keys in (("no tensor", absent), ("an unknown tensor", unknown)):
+        if keys:
+            first = f"{kind} {min(keys)!r} (of {len(keys)})"
+            raise UserError(f"checkpoint of another model: {first}; {remedy}")
+    for k, t in own.items():
+        if state[k].shape != t.shape:
+            shapes = f"{tuple(state[k].shape)} there and {tuple(t.shape)} in the model"
+            raise UserError(f"checkpoint of another shape: {k!r} is {shapes}; {remedy}")
 
 # %% ../../nbs/models/checkpoints.ipynb #19b4844c
 def load_weights(
@@ -511,20 +470,6 @@ def load_weights(
     check_fits(model, state)
     model.load_state_dict(state)
     return model
-
-# %% ../../nbs/models/checkpoints.ipynb #5c0e0011
-def check_complete(
-    model: nn.Module,  # target model
-    state: Mapping[str, Tensor],  # by our names
-    system: str,  # row of `FORMATS` with a table of names
-):
-    "Raise a `UserError` with the official name of the first missing tensor."
-    absent = [name for name in model.state_dict() if name not in state]
-    if absent:
-        raise UserError(
-            f"an incomplete checkpoint of {FORMATS[system].system}: "
-            f"no tensor {official_key(absent[0], system)!r} (of {len(absent)})"
-        )
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0014
 _M = TypeVar("_M", bound=nn.Module)
@@ -542,11 +487,13 @@ def build_fitting(
         raise UserError(f"the checkpoint has {len(layers)} layers; allowed: at most {MOST_LAYERS}")
     with torch.device("meta"):
         shapes = build()
-    if system:
-        check_complete(shapes, state, system)
+    absent = [name for name in shapes.state_dict() if name not in state]
+    if system and absent:
+        first = f"no tensor {official_key(absent[0], system)!r} (of {len(absent)})"
+        raise UserError(f"an incomplete checkpoint of {FORMATS[system].system}: {first}")
     check_fits(shapes, state)
     model = build()
-    load_weights(model, state)
+    model.load_state_dict(state)
     return model
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0017
@@ -560,8 +507,7 @@ def read_safetensors(
     "Read a safetensors file; raise a `UserError` if it is damaged or truncated."
     from safetensors import safe_open
 
-    bad = f"{path} can't be read as safetensors"
-    remedy = "it is damaged or cut off, copy it again"
+    bad, remedy = f"{path} can't be read as safetensors", "it is damaged or cut off, copy it again"
     with reading(bad, remedy), safe_open(path, "pt", device=str(device)) as f:
         names = list(f.keys())
         if len(names) > MOST_TENSORS:

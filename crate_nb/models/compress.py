@@ -4,17 +4,18 @@
 
 # %% auto #0
 __all__ = ['COMPRESS', 'OUTPUT_MAPS', 'ssa', 'Sublayer', 'SubspaceAttention', 'StepAttention', 'SoftmaxAttention', 'memberships',
-           'tssa', 'causal_tssa', 'TokenStatistics', 'OutputMap', 'Output', 'mssa']
+           'tssa', 'causal_tssa', 'TokenStatistics', 'OutputMap', 'Output']
 
 # %% ../../nbs/models/compress.ipynb #d7068fb7
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
-from ..core import UserError, check_choice
+from ..core import UserError, check_choice, reading
 from ..objective.rates import pack, project
 
 # %% ../../nbs/models/compress.ipynb #cdd8787f
@@ -84,27 +85,19 @@ class Sublayer(nn.Module):
         tokens: int | None = None,  # number of output tokens; None: all
     ) -> int:  # for the whole batch
         "FLOP of the matrix products in a forward pass; by default we count them."
-        copy = deepcopy(self).to("meta").requires_grad_(False).eval()  # shapes only
+        copy = deepcopy(self).to("meta", torch.float32).requires_grad_(False).eval()  # shapes only
         z = torch.empty(batch, n, self.dim, device="meta")
-        try:
-            with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-                copy(z, tokens) if tokens else copy(z)
-        except Exception as e:
-            why = " ".join(str(e).split())[:100]
-            raise UserError(
-                f"the FLOP of {type(self).__name__} can't be counted ({why}); define flops(n)"
-            ) from None
+        counter = FlopCounterMode(display=False)
+        failure = f"the FLOP of {type(self).__name__} can't be counted"
+        with reading(failure, "define flops(n)"), sdpa_kernel(SDPBackend.MATH), counter:
+            copy(z, tokens) if tokens else copy(z)
         return counter.get_total_flops()
 
     def paths(
         self,
         v: Tensor,  # path weights at each input feature (d_in,) float64
     ) -> Tensor:  # (d_out,)
-        """Propagate path weights through squared weights (for the path norm).
-
-        By default we take the output for one token with squared weights, and raise a `UserError` if
-        this is not additive.
-        """
+        "The output for path weights as one token, with squared weights; it must be additive."
         squared = deepcopy(self).double().requires_grad_(False).eval()
         for p in squared.parameters():
             p.square_()
@@ -158,7 +151,6 @@ class SubspaceAttention(Sublayer):
 
     @property
     def u(self) -> Tensor:  # (K, d, p), a view of U
-        "The subspaces of this sublayer."
         return self.U.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
     def forward(
@@ -170,34 +162,16 @@ class SubspaceAttention(Sublayer):
         u = self.u
         return ssa(z, u, self.dropout if self.training else 0.0, tokens, self.causal), u
 
-    def flops(
-        self,
-        n: int,  # N, tokens per sample
-        batch: int = 1,  # samples
-        tokens: int | None = None,  # number of output tokens; None: all
-    ) -> int:  # for the whole batch
-        "FLOP: 2 N d^2 for V, 4 N^2 d for the scores and their means."
-        return batch * (2 * n * self.U.numel() + 4 * n * (tokens or n) * len(self.U))
-
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (K p,)
+    def paths(self, v: Tensor) -> Tensor:  # (K p,)
         "Path weights through U, since softmax rows sum to one."
         return v @ self.U.double().mT.square()
 
-    def attention(
-        self,
-        z: Tensor,  # normalised tokens (..., N, d)
-    ) -> Tensor:  # (..., K, N, N), rows sum to one
+    def attention(self, z: Tensor) -> Tensor:  # (..., K, N, N), rows sum to one
         "softmax(V V^T / sqrt(p)) per head, without dropout."
         v = self.keys(z)
         return _attended(v, v, self.causal)
 
-    def keys(
-        self,
-        z: Tensor,  # normalised tokens (..., N, d)
-    ) -> Tensor:  # (..., K, N, p)
+    def keys(self, z: Tensor) -> Tensor:  # (..., K, N, p)
         "V_k = Z U_k per head."
         return project(z, self.u)
 
@@ -224,19 +198,12 @@ class StepAttention(SubspaceAttention):
         super().__init__(dim, heads, dropout, context=context)
         self.eta = eta
 
-    def forward(
-        self,
-        z: Tensor,  # tokens (..., N, d)
-        tokens: int | None = None,  # number of output tokens, from the first; None: all
-    ) -> tuple[Tensor, Tensor]:  # concatenated heads (..., N or tokens, K p), U (K, d, p)
+    def forward(self, z: Tensor, tokens: int | None = None) -> tuple[Tensor, Tensor]:
         "Compute the heads times eta; also return their subspaces."
         h, u = super().forward(z, tokens)
         return self.eta * h, u
 
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (K p,)
+    def paths(self, v: Tensor) -> Tensor:  # (K p,)
         "Path weights through U and the step size."
         return super().paths(v) * self.eta**2
 
@@ -267,35 +234,16 @@ class SoftmaxAttention(Sublayer):
         h = F.scaled_dot_product_attention(q, k, v, dropout_p=dropped, is_causal=self.causal)
         return h.transpose(-3, -2).flatten(-2), None
 
-    def flops(
-        self,
-        n: int,  # N, tokens per sample
-        batch: int = 1,  # samples
-        tokens: int | None = None,  # number of output tokens; None: all
-    ) -> int:  # for the whole batch
-        "FLOP: 2 d^2 + 4 N d per query (projection; scores, means), 4 N d^2 for keys and values."
-        d, asked = self.qkv.in_features, tokens or n
-        return batch * (2 * asked * d**2 + 4 * n * d**2 + 4 * n * asked * d)
-
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (K p,)
+    def paths(self, v: Tensor) -> Tensor:  # (K p,)
         "Path weights through the values, since softmax rows sum to one."
         return v @ self.qkv.weight[2 * len(v) :].double().mT.square()
 
-    def attention(
-        self,
-        z: Tensor,  # normalised tokens (..., N, d)
-    ) -> Tensor:  # (..., K, N, N), rows sum to one
+    def attention(self, z: Tensor) -> Tensor:  # (..., K, N, N), rows sum to one
         "softmax(Q K^T / sqrt(p)) per head, without dropout."
         q, k, _ = (_heads(t, self.heads) for t in self.qkv(z).chunk(3, -1))
         return _attended(q, k, self.causal)
 
-    def keys(
-        self,
-        z: Tensor,  # normalised tokens (..., N, d)
-    ) -> Tensor:  # (..., K, N, p)
+    def keys(self, z: Tensor) -> Tensor:  # (..., K, N, p)
         "The keys per head."
         return _heads(self.qkv(z).chunk(3, -1)[1], self.heads)
 
@@ -370,7 +318,6 @@ class TokenStatistics(Sublayer):
 
     @property
     def u(self) -> Tensor:  # (K, d, p), a view of the matrix
-        "The subspaces of this sublayer."
         return self.project.weight.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
     def forward(
@@ -390,27 +337,11 @@ class TokenStatistics(Sublayer):
             h = h * F.dropout(torch.ones_like(shared), self.dropout)
         return h.transpose(-3, -2).flatten(-2), self.u
 
-    def flops(
-        self,
-        n: int,  # N, tokens per sample
-        batch: int = 1,  # samples
-        tokens: int | None = None,  # number of output tokens; None: all
-    ) -> int:  # for the whole batch
-        "FLOP: 2 N d^2 for the coordinates, 2 N d for their second moments."
-        d = self.project.in_features
-        return batch * (2 * n * d**2 + 2 * n * d)
-
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (K p,)
+    def paths(self, v: Tensor) -> Tensor:  # (K p,)
         "Path weights through the matrix, since a head is at most as long as its coordinates."
         return v @ self.project.weight.double().mT.square()
 
-    def keys(
-        self,
-        z: Tensor,  # normalised tokens (..., N, d)
-    ) -> Tensor:  # (..., K, N, p)
+    def keys(self, z: Tensor) -> Tensor:  # (..., K, N, p)
         "Coordinates w of the tokens; TSSA compares no pairs of tokens, so it has no maps."
         return _heads(self.project(z), self.heads)
 
@@ -426,39 +357,19 @@ COMPRESS: dict[str, Callable[..., Sublayer]] = {
 # %% ../../nbs/models/compress.ipynb #ee986e11
 @dataclass(frozen=True)
 class OutputMap:
-    """Map from heads to tokens, linear up to a bias: a row of `OUTPUT_MAPS`.
+    "Map from heads to tokens, linear up to a bias: a row of `OUTPUT_MAPS`."
 
-    Parameters
-    ----------
-    apply : callable
-        (H (..., N, K p), U (d, K p) or None, weight, bias) -> tokens (..., N, d).
-    tensors : callable, optional
-        (d) -> `weight` and/or `bias`, as `nn.Parameter` (trained) or `Tensor` (fixed, saved in
-        checkpoints). If heads and tokens may differ in width, (d, K p). By default no tensors.
-    products : int, default 1
-        Products with a (K p, d) matrix per token, to count FLOP.
-
-    Examples
-    --------
-    >>> from crate_nb.models.compress import OUTPUT_MAPS, OutputMap
-    >>> OUTPUT_MAPS["half"] = OutputMap(lambda h, u, weight, bias: h / 2, products=0)
-    >>> _ = OUTPUT_MAPS.pop("half")
-    """
-
+    # (H (..., N, K p), U (d, K p) or None, weight, bias) -> tokens (..., N, d)
     apply: Callable[..., Tensor]
+    # (d), or (d, K p) if heads may have another width -> `weight` and/or `bias`, each an
+    # `nn.Parameter` (trained) or a `Tensor` (fixed, saved in checkpoints)
     tensors: Callable[..., dict[str, Tensor]] = lambda dim: {}
-    products: int = 1
+    products: int = 1  # products with a (K p, d) matrix per token, to count FLOP
 
 
-def _learned(dim: int, inner: int | None = None) -> dict[str, Tensor]:
+def _learned(dim: int, inner: int | None = None, bias: bool = True) -> dict[str, Tensor]:
     "W and b as in `nn.Linear`, trained."
-    linear = nn.Linear(inner or dim, dim)
-    return dict(weight=linear.weight, bias=linear.bias)
-
-
-def _linear(dim: int, inner: int | None = None) -> dict[str, Tensor]:
-    "W as in `nn.Linear`, trained, without a bias."
-    return dict(weight=nn.Linear(inner or dim, dim, bias=False).weight)
+    return dict(nn.Linear(inner or dim, dim, bias).named_parameters())
 
 
 def _fixed(dim: int) -> dict[str, Tensor]:
@@ -476,7 +387,9 @@ OUTPUT_MAPS: dict[str, OutputMap] = {
     "subspace": OutputMap(lambda h, u, weight, bias: h @ u.mT),
     "transpose": OutputMap(lambda h, u, weight, bias: h @ u),
     "learned": OutputMap(lambda h, u, weight, bias: F.linear(h, weight, bias), _learned),
-    "linear": OutputMap(lambda h, u, weight, bias: F.linear(h, weight), _linear),
+    "linear": OutputMap(
+        lambda h, u, weight, bias: F.linear(h, weight), partial(_learned, bias=False)
+    ),
     "fixed": OutputMap(lambda h, u, weight, bias: F.linear(h, weight), _fixed),
     "identity": OutputMap(lambda h, u, weight, bias: h, products=0),
     "diagonal": OutputMap(lambda h, u, weight, bias: h * weight, _ones, products=0),
@@ -514,7 +427,7 @@ class Output(nn.Module):
                 self.register_buffer(key, tensor)
 
     def __getstate__(self) -> dict:
-        return self.__dict__ | dict(map=None)  # pickle stores no lambda
+        return self.__dict__ | dict(map=None)  # a row may hold lambdas, which pickle refuses
 
     def __setstate__(self, state: dict):
         super().__setstate__(state | dict(map=OUTPUT_MAPS[state["name"]]))
@@ -552,17 +465,3 @@ class Output(nn.Module):
     ) -> Tensor:  # (d,)
         "Propagate path weights through the squared matrix."
         return v @ self.matrix(u).to(v.device).square()
-
-# %% ../../nbs/models/compress.ipynb #64b9d6a6
-def mssa(
-    z: Tensor,  # tokens (..., N, d)
-    u: Tensor,  # subspaces (K, d, p)
-    output: str = "subspace",  # a row of `OUTPUT_MAPS`
-    weight: Tensor | None = None,  # (d, K p), for maps with a matrix
-    bias: Tensor | None = None,  # (d,), for the map `learned`
-    dropout: float = 0.0,  # rate on the softmax weights, also outside training
-    queries: int | None = None,  # number of output tokens, from the first; None: all
-) -> Tensor:  # (..., N or queries, d)
-    "Subspace self-attention and an output map (eq. 4), without sign and skip connection."
-    row = OUTPUT_MAPS[check_choice("output map", output, OUTPUT_MAPS)]
-    return row.apply(ssa(z, u, dropout, queries), pack(u), weight, bias)

@@ -7,7 +7,7 @@ __all__ = ['EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'crate_tiny', 'crate_small'
            'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'prepend', 'sine_positions',
            'Tokeniser', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'Recurrences', 'LayeredModel',
            'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops', 'model_paths', 'classifiers', 'make_model',
-           'CRATE', 'official_sizes', 'official_model', 'official_heads', 'count_parameters', 'predict_parameters']
+           'CRATE', 'official_sizes', 'official_heads', 'count_parameters', 'predict_parameters']
 
 # %% ../../nbs/models/family.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +34,7 @@ def check_sizes(
     if image_size % patch_size:
         raise UserError(
             f"patches of {patch_size} pixels do not tile an image of {image_size}; "
-            "choose a patch_size that divides image_size"
+            "image_size must be a multiple of patch_size"
         )
     if dim % heads:
         raise UserError(
@@ -44,89 +44,32 @@ def check_sizes(
 # %% ../../nbs/models/family.ipynb #c889dcfa
 @dataclass(frozen=True)
 class Architecture:
-    """Variant and sizes that determine a model's tensors.
+    """Variant and sizes that determine a model's tensors; a `UserError` if they do not fit.
 
-    Parameters
-    ----------
-    variant : str, default "crate"
-        Row of `VARIANTS`.
-    image_size : int, default 224
-        Side of the images (pixels), or their height if `image_width` differs.
-    patch_size : int, default 16
-        Side of a patch (pixels), which divides `image_size`.
-    channels : int, default 3
-        Image channels C.
-    num_classes : int, default 10
-        Number of logits.
-    dim : int, default 384
-        Token width d.
-    depth : int, default 12
-        Number of layers L.
-    heads : int, default 6
-        Subspaces per layer K, which divides d.
-    eta : float, default 0.1
-        ISTA's step size.
-    lam : float, default 0.1
-        ISTA's l1 weight, unless the variant fixes it.
-    dropout : float, default 0.0
-        Dropout after positions, softmax and output map.
-    head_eps : float, optional
-        The eps of the head's LayerNorm; None: as in the layers.
-    norm_twice : bool, default False
-        Whether a classifier's head applies its LayerNorm twice.
-    image_width : int, optional
-        Image width of a classifier (pixels); None: `image_size`.
-    head_dim : int, optional
-        Head width p, for subspace attention with a learned or linear map; None: d / K.
-    pool : {"class", "mean", "all"}, optional
-        Input of a classifier's head: class token, mean of the patches, or mean of all tokens.
-        None: as in the variant.
-    norm_eps : float, optional
-        The eps of the layers' LayerNorms; None: as in the variant.
-    tokens_norm : bool, default True
-        Whether ToST's class attention normalises all tokens or only the class token.
-    decoder_depth : int, optional
-        Layers of an autoencoder's decoder; None: `depth`.
-    decoder_heads : int, optional
-        Heads of an autoencoder's decoder; None: `heads`.
-
-    Raises
-    ------
-    UserError
-        If a value is invalid, patches do not tile the image, or heads do not divide `dim`.
-
-    Notes
-    -----
-    The last seven fields describe models of other repositories. We store None for a value that
-    equals the variant's default.
-
-    Examples
-    --------
-    >>> from crate_nb.models.family import Architecture
-    >>> Architecture(image_size=32, patch_size=4).patches
-    64
+    The last seven fields describe models of other repositories. A value that equals the variant's
+    default is stored as None.
     """
 
-    variant: str = "crate"
-    image_size: int = 224
-    patch_size: int = 16
-    channels: int = 3
-    num_classes: int = 10
-    dim: int = 384
-    depth: int = 12
-    heads: int = 6
-    eta: float = 0.1
-    lam: float = 0.1
-    dropout: float = 0.0
-    head_eps: float | None = None
-    norm_twice: bool = False
-    image_width: int | None = None
-    head_dim: int | None = None
-    pool: str | None = None
-    norm_eps: float | None = None
-    tokens_norm: bool = True
-    decoder_depth: int | None = None
-    decoder_heads: int | None = None
+    variant: str = "crate"  # row of `VARIANTS`
+    image_size: int = 224  # side of the images (pixels), or their height
+    patch_size: int = 16  # side of a patch (pixels), which divides `image_size`
+    channels: int = 3  # image channels C
+    num_classes: int = 10  # number of logits
+    dim: int = 384  # token width d
+    depth: int = 12  # number of layers L
+    heads: int = 6  # subspaces per layer K, which divides d
+    eta: float = 0.1  # ISTA's step size
+    lam: float = 0.1  # ISTA's l1 weight, unless the variant fixes it
+    dropout: float = 0.0  # after positions, softmax and output map
+    head_eps: float | None = None  # of the head's LayerNorm; None: as in the layers
+    norm_twice: bool = False  # whether a classifier's head applies its LayerNorm twice
+    image_width: int | None = None  # of a classifier (pixels); None: `image_size`
+    head_dim: int | None = None  # head width p, with a learned or linear map; None: d / K
+    pool: str | None = None  # input of a classifier's head: class token, mean of the patches, all
+    norm_eps: float | None = None  # of the layers' LayerNorms; None: as in the variant
+    tokens_norm: bool = True  # whether ToST's class attention normalises all tokens
+    decoder_depth: int | None = None  # layers of an autoencoder's decoder; None: `depth`
+    decoder_heads: int | None = None  # heads of an autoencoder's decoder; None: `heads`
 
     def __post_init__(self):
         check_choice("variant", self.variant, VARIANTS)
@@ -137,19 +80,19 @@ class Architecture:
         heads = 1 if self.head_dim else self.heads
         check_sizes(self.image_size, self.patch_size, self.dim, heads)
         check_sizes(self.image_width or self.image_size, self.patch_size, self.dim, heads)
-        object.__setattr__(self, "lam", self._own_lam())  # the only way in a frozen class
-        if VARIANTS[self.variant].recurrent and self.dim % 2:
+        row = VARIANTS[self.variant]
+        if row.lam is not None:
+            if self.lam not in (row.lam, Architecture.lam):
+                raise UserError(f"{self.variant} fixes lam at {row.lam:g}; leave lam out")
+            object.__setattr__(self, "lam", row.lam)  # the only way in a frozen class
+        if row.recurrent and self.dim % 2:
             raise UserError(f"{self.variant} needs an even width, not {self.dim}")
-        for name in _usual_values(self):
-            object.__setattr__(self, name, None)
+        usual = dict(image_width=self.image_size, pool=row.pool, norm_eps=row.norm_eps)
+        usual |= dict(decoder_depth=self.depth, decoder_heads=self.heads)
+        for name, value in (usual | dict(head_dim=self.dim / self.heads)).items():
+            if getattr(self, name) == value:
+                object.__setattr__(self, name, None)
         _check_used(self)
-
-    def _own_lam(self) -> float:
-        "ISTA's l1 weight; a variant may fix it."
-        own = VARIANTS[self.variant].lam
-        if own is not None and self.lam not in (own, Architecture.lam):
-            raise UserError(f"{self.variant} fixes lam at {own:g}; leave lam out")
-        return self.lam if own is None else own
 
     @property
     def patches(self) -> int:  # per image
@@ -186,14 +129,6 @@ class Architecture:
         if VARIANTS[self.variant].recurrent:
             return Recurrences(self.layer(), self.depth)
         return nn.ModuleList(self.layer() for _ in range(self.depth))
-
-
-def _usual_values(a: Architecture) -> list[str]:
-    "The fields whose value equals the variant's default."
-    row = VARIANTS[a.variant]
-    usual = dict(image_width=a.image_size, pool=row.pool, norm_eps=row.norm_eps)
-    usual |= dict(decoder_depth=a.depth, decoder_heads=a.heads, head_dim=a.dim / a.heads)
-    return [name for name, value in usual.items() if getattr(a, name) == value]
 
 
 _USED_BY = {  # field -> rows of `MODELS` that use it
@@ -319,8 +254,7 @@ class Tokeniser(nn.Module):
         super().__init__()
         a = self.architecture = architecture
         embed = VARIANTS[a.variant].embed
-        build = EMBEDDINGS[check_choice("embedding", embed, EMBEDDINGS)]
-        self.embed = build(a.patch_dim, a.dim)
+        self.embed = EMBEDDINGS[check_choice("embedding", embed, EMBEDDINGS)](a.patch_dim, a.dim)
         self.cls_token = nn.Parameter(torch.randn(1, 1, a.dim))
         if VARIANTS[a.variant].positions == "sine":
             self.register_buffer("positions", self._sines(), False)
@@ -329,9 +263,8 @@ class Tokeniser(nn.Module):
         self.dropout = nn.Dropout(a.dropout)
 
     def _sines(self) -> Tensor:  # (1, N, d), in the type of the class token
-        return sine_positions(self.architecture.patches + 1, self.architecture.dim).to(
-            self.cls_token
-        )
+        a = self.architecture
+        return sine_positions(a.patches + 1, a.dim).to(self.cls_token)
 
     def _apply(self, fn, recurse=True):
         "As for any module; a model that is cast, such as by `double`, gets exact sines."
@@ -349,17 +282,6 @@ class Tokeniser(nn.Module):
         z = self.embed(patchify(x, self.architecture.patch_size))
         z = prepend(self.cls_token, z)
         return self.dropout(z + self.positions.to(self.cls_token.dtype))
-
-    def flops(
-        self,
-        batch: int = 1,  # images
-    ) -> int:  # for the whole batch
-        "FLOP: 2 C patch_size^2 d per patch."
-        return 2 * batch * self.architecture.patches * self.embed.get_parameter("1.weight").numel()
-
-    def paths(self) -> Tensor:  # (d,) float64
-        "Path weights from all values of a patch to each feature of a token."
-        return self.embed.get_parameter("1.weight").double().square().sum(1)
 
 # %% ../../nbs/models/family.ipynb #6b0d0030
 def init_linear(
@@ -441,7 +363,6 @@ class Recurrences(nn.ModuleList):
                 own._buffers.update(shared._buffers)
 
     def __getitem__(self, index):
-        "One layer, or several for a slice."
         one = super().__getitem__
         return nn.ModuleList(list(self)[index]) if isinstance(index, slice) else one(index)
 
@@ -471,6 +392,7 @@ class LayeredModel(nn.Module):
     layers: Sequence[Layer]  # an nn.ModuleList, which is not typed by its elements
     about: Any  # description of an exported model; may be absent
     card: Any  # model card of the weights; may be absent
+    grid_is_guess: bool = False  # whether the file of the weights may be of images not square
 
     def tokens(
         self,
@@ -496,83 +418,33 @@ class LayeredModel(nn.Module):
         return asdict(self.architecture)
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, **options: Any) -> Self:
-        """Load a saved model of this class.
-
-        Parameters
-        ----------
-        name : str or pathlib.Path
-            A folder, its `model.safetensors`, or the id of a model on the Hugging Face hub.
-        **options
-            Options of `huggingface_hub.snapshot_download`, such as `revision`.
-
-        Returns
-        -------
-        LayeredModel
-            In evaluation mode, on the CPU.
-
-        Raises
-        ------
-        UserError
-            If the files are absent, damaged or from another class of model.
-        """
+    def from_pretrained(
+        cls,
+        name: str | Path,  # a folder, its `model.safetensors`, or the id of a model on the hub
+        **options: Any,  # of `huggingface_hub.snapshot_download`, such as `revision`
+    ) -> Self:  # in evaluation mode, on the CPU
+        "Load a model; a `UserError` if its files are absent, damaged or of another class."
         return resolve("crate_nb.models.hub:load")(cls, name, **options)
 
     def save_pretrained(
-        self, folder: str | Path, half: bool = False, card: str | None = None, force: bool = False
-    ) -> Path:
-        """Save weights, configuration and model card as a folder for the Hugging Face hub.
-
-        Parameters
-        ----------
-        folder : str or pathlib.Path
-            A new or empty folder, or one with the same card and configuration.
-        half : bool, default False
-            Store in half precision; the model itself is unchanged.
-        card : str, optional
-            Markdown; None: the card loaded with the weights, else a description of the
-            architecture.
-        force : bool, default False
-            Replace another saved model in the folder.
-
-        Returns
-        -------
-        pathlib.Path
-            The folder, with `model.safetensors`, `config.json` and `README.md`.
-
-        Raises
-        ------
-        UserError
-            If the folder holds other files; we write nothing.
-        """
+        self,
+        folder: str | Path,  # new or empty, or with the same card and configuration
+        half: bool = False,  # store in half precision; the model itself is unchanged
+        card: str
+        | None = None,  # markdown; None: the one loaded with the weights, else a plain one
+        force: bool = False,  # replace another saved model in the folder
+    ) -> Path:  # the folder, with `model.safetensors`, `config.json` and `README.md`
+        "Save a folder for the Hugging Face hub; a `UserError` if it holds other files."
         return resolve("crate_nb.models.hub:save")(self, folder, half, card, force)
 
     def push_to_hub(
-        self, repo_id: str, half: bool = False, card: str | None = None, **options: Any
-    ) -> str:
-        """Save the model and upload it to the Hugging Face hub.
-
-        Parameters
-        ----------
-        repo_id : str
-            Such as user/name; created if it does not exist.
-        half : bool, default False
-            As for `save_pretrained`.
-        card : str, optional
-            As for `save_pretrained`.
-        **options
-            Options of `huggingface_hub.PyTorchModelHubMixin.push_to_hub`, such as `private`.
-
-        Returns
-        -------
-        str
-            URL of the commit.
-
-        Raises
-        ------
-        UserError
-            If huggingface_hub is missing or the upload fails.
-        """
+        self,
+        repo_id: str,  # such as user/name; created if it does not exist
+        half: bool = False,  # as for `save_pretrained`
+        card: str | None = None,  # as for `save_pretrained`
+        **options: Any,  # of `huggingface_hub.PyTorchModelHubMixin.push_to_hub`, such as `private`
+    ) -> str:  # URL of the commit
+        "Save the model and upload it; a `UserError` if that fails."
         return resolve("crate_nb.models.hub:push")(self, repo_id, half, card, **options)
 
 # %% ../../nbs/models/family.ipynb #6b0d000f
@@ -642,18 +514,10 @@ class Classifier(LayeredClassifier):
         self.read = 1 if self.pool == "class" else None  # number of tokens for the head
         INITS[check_choice("initialisation", row.init, INITS)](self)
 
-    def tokens(
-        self,
-        x: Tensor,  # images (B, C, H, W)
-    ) -> Tensor:  # Z^0 (B, N, d), the class token first
-        "Compute the tokens; raise a `UserError` for images of another shape."
+    def tokens(self, x: Tensor) -> Tensor:
         return self.tokeniser(x)
 
-    def pooled(
-        self,
-        z: Tensor,  # Z^L (B, N, d)
-    ) -> Tensor:  # (B, d)
-        "The input of the head: the class token or a mean."
+    def pooled(self, z: Tensor) -> Tensor:
         return z[:, 0] if self.read else z[:, self.pool == "mean" :].mean(1)
 
 # %% ../../nbs/models/family.ipynb #1405cd44
@@ -663,10 +527,10 @@ def model_flops(
 ) -> int:  # for the whole batch
     "FLOP of the matrix products in a forward pass to the logits."
     check_model(model.architecture, "classifier")
-    n, last = model.architecture.patches + 1, model.layers[-1]
-    head = 2 * batch * model.head.get_parameter("1.weight").numel()
-    inner = sum(layer_flops(layer, n, batch) for layer in model.layers[:-1])
-    return model.tokeniser.flops(batch) + inner + layer_flops(last, n, batch, model.read) + head
+    n, a = model.architecture.patches, model.architecture
+    ends = 2 * batch * (n * a.patch_dim * a.dim + a.dim * a.num_classes)  # embedding, head
+    inner = sum(layer_flops(layer, n + 1, batch) for layer in model.layers[:-1])
+    return ends + inner + layer_flops(model.layers[-1], n + 1, batch, model.read)
 
 # %% ../../nbs/models/family.ipynb #1cd5b446
 def model_paths(
@@ -674,7 +538,7 @@ def model_paths(
 ) -> Tensor:  # (classes,) float64
     "Path weights from all values of a patch to each logit (Jiang et al., eq. 44)."
     check_model(model.architecture, "classifier")
-    v = model.tokeniser.paths()
+    v = model.tokeniser.embed.get_parameter("1.weight").double().square().sum(1)
     for layer in model.layers:
         v = layer_paths(layer, v)
     return v @ model.head.get_parameter("1.weight").double().square().mT
@@ -729,10 +593,9 @@ class CRATE(Classifier):
     Parameters
     ----------
     *args
-        Fields of `Architecture` in order: `variant`, `image_size`, `patch_size`, `channels`,
-        `num_classes`, `dim`, `depth`, `heads`, `eta`, `lam`, `dropout`, ...
+        Fields of `Architecture` in order: `variant`, `image_size`, `patch_size`, ...
     **kw
-        Fields by name. The defaults are CRATE-Tiny at 224/16 for ten classes.
+        Fields by name, such as `num_classes`, `dim`, `depth`, `heads`; by default CRATE-Tiny.
 
     Raises
     ------
@@ -741,10 +604,8 @@ class CRATE(Classifier):
 
     Notes
     -----
-    `model(x)` maps standardised images (B, C, H, W) to logits (B, classes).
-    `model(x, return_layers=True)` also returns the tokens [Z^0, ..., Z^L], each (B, N, d) with the
-    class token first. A layer is eqs. 2 and 3 of the paper: compress, output map, skip connection,
-    sparsify.
+    `model(x)` maps standardised images (B, C, H, W) to logits (B, classes);
+    `return_layers=True` adds the tokens [Z^0, ..., Z^L], each (B, N, d), class token first.
 
     Examples
     --------
@@ -770,23 +631,14 @@ SIZES: dict[str, dict[str, int]] = {
 
 # %% ../../nbs/models/family.ipynb #6b0d000b
 _OTHER_SIZES = {
-    "vit": {
-        "tiny": dict(dim=192, depth=12, heads=3),
-        "small": dict(dim=384, depth=12, heads=6),
-        "base": dict(dim=768, depth=12, heads=12),
-        "large": dict(dim=1024, depth=24, heads=16),
-    },
+    "vit": SIZES
+    | {"tiny": dict(dim=192, depth=12, heads=3), "small": dict(dim=384, depth=12, heads=6)},
     "tost": {
         "tiny": dict(dim=192, depth=12, heads=4),
         "small": dict(dim=384, depth=12, heads=8),
         "medium": dict(dim=512, depth=24, heads=8),
     },
-    "crate-alpha": {
-        "tiny": dict(dim=192, depth=12, heads=3),
-        "small": dict(dim=576, depth=12, heads=12),
-        "base": dict(dim=768, depth=12, heads=12),
-        "large": dict(dim=1024, depth=24, heads=16),
-    },
+    "crate-alpha": SIZES | {"tiny": dict(dim=192, depth=12, heads=3)},
 }
 
 
@@ -795,16 +647,6 @@ def official_sizes(
 ) -> dict[str, dict[str, int]]:  # name -> fields of `Architecture`
     "The published sizes of a variant; CRATE's sizes for variants without published ones."
     return _OTHER_SIZES.get(variant.removesuffix("-class").removesuffix("-vision"), SIZES)
-
-# %% ../../nbs/models/family.ipynb #6b0d000c
-def official_model(
-    variant: str,  # a row of `VARIANTS`
-    size: str,  # a row of `official_sizes(variant)`
-    **kw,  # fields of `Architecture`, which override the size
-) -> LayeredModel:  # with fresh weights
-    "Build a variant at a published size; raise a `UserError` for unknown names."
-    sizes = official_sizes(check_choice("variant", variant, VARIANTS))
-    return make_model(Architecture(variant, **sizes[check_choice("size", size, sizes)] | kw))
 
 # %% ../../nbs/models/family.ipynb #6b0d0031
 def official_heads(

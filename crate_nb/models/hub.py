@@ -6,7 +6,7 @@
 __all__ = ['classifies', 'About', 'Card', 'plain_card', 'save', 'load', 'from_pretrained', 'push']
 
 # %% ../../nbs/models/hub.ipynb #fc030cfb
-import importlib, json, math, re, shutil, tempfile, time
+import glob, importlib, json, math, re, shutil, tempfile, time
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
@@ -25,51 +25,24 @@ from .weights import TrainedWeights, as_float32, pack_weights, read_weights
 from .weights import round_to_half, weights_digest
 
 # %% ../../nbs/models/hub.ipynb #00eada90
-def classifies(variant: str) -> bool:
-    """Whether models of a variant return logits.
-
-    Parameters
-    ----------
-    variant : str
-        Row of `VARIANTS`.
-
-    Returns
-    -------
-    bool
-        False for masked autoencoders, which predict pixels.
-    """
+def classifies(
+    variant: str,  # row of `VARIANTS`
+) -> bool:
+    "Whether models of a variant return logits; masked autoencoders predict pixels."
     return VARIANTS[variant].task == "classification"
 
 # %% ../../nbs/models/hub.ipynb #25e29790
 @dataclass(frozen=True)
 class About:
-    """Input scaling, class names and origin of a model.
+    "Input scaling, class names and origin of a model."
 
-    Parameters
-    ----------
-    architecture : Architecture
-        Architecture of the model.
-    classes : tuple of str
-        Names in the order of the logits; empty for a masked autoencoder.
-    mean : tuple of float
-        Mean of pixels in [0, 1], per channel.
-    std : tuple of float
-        Standard deviation per channel; inputs are (pixel - mean) / std.
-    data : str, default ""
-        Label of the training data set.
-    data_digest : str, default ""
-        Digest of its pixels and labels.
-    record : str, default ""
-        Id of the training run.
-    """
-
-    architecture: Architecture
-    classes: tuple[str, ...]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    data: str = ""
-    data_digest: str = ""
-    record: str = ""
+    architecture: Architecture  # of the model
+    classes: tuple[str, ...]  # in the order of the logits; empty for a masked autoencoder
+    mean: tuple[float, ...]  # of pixels in [0, 1], per channel
+    std: tuple[float, ...]  # per channel; inputs are (pixel - mean) / std
+    data: str = ""  # label of the training data set
+    data_digest: str = ""  # of its pixels and labels
+    record: str = ""  # id of the training run
 
     def as_dict(self) -> dict:  # metadata of the weights file
         "All fields except the architecture, plus the image size."
@@ -93,20 +66,13 @@ class About:
 _TOLD = ("classes", "mean", "std", "data", "data_digest", "record")
 
 
-def _are_numbers(values: Any, count: int) -> bool:
-    "Whether there is one finite number per channel."
-    return (
-        isinstance(values, (list, tuple))
-        and len(values) == count
-        and all(type(v) in (int, float) and math.isfinite(v) for v in values)
-    )
-
-
 def _wrong_fact(told: Mapping[str, Any], architecture: Architecture) -> str | None:
     "The first invalid entry of a description; None if all are valid."
     for name in ("mean", "std"):
-        if not _are_numbers(told[name], architecture.channels):
-            return f"its {name} is not {architecture.channels} numbers, one for each channel"
+        v, count = told[name], architecture.channels
+        numbers = [n for n in v if type(n) in (int, float)] if isinstance(v, (list, tuple)) else []
+        if not len(numbers) == count == len(v) or not all(map(math.isfinite, numbers)):
+            return f"its {name} is not {count} numbers, one for each channel"
     if min(told["std"]) <= 0:
         return "its std is not above 0"
     for name in ("data", "data_digest", "record"):
@@ -133,10 +99,8 @@ def _about_of(weights: TrainedWeights) -> About | None:
     wrong = f"its {absent[0]} is missing" if absent else _wrong_fact(told, a)
     if wrong:
         raise UserError(f"{weights.file}: {wrong}; it was edited, save the model again")
-    known: dict[str, Any] = {
-        name: tuple(v) if isinstance(v := told[name], list) else v for name in _TOLD
-    }
-    return About(architecture=a, **known)
+    known: Any = {k: tuple(v) if isinstance(v := told[k], list) else v for k in _TOLD}
+    return About(a, **known)
 
 # %% ../../nbs/models/hub.ipynb #e946c0df
 @dataclass(frozen=True)
@@ -172,19 +136,10 @@ model = from_pretrained("FOLDER")  # this folder, or its id on the hub
 """
 
 
-def plain_card(model: LayeredModel) -> str:
-    """Write a model card with the architecture and no figures.
-
-    Parameters
-    ----------
-    model : LayeredModel
-        With or without an `about`.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+def plain_card(
+    model: LayeredModel,  # with or without an `about`
+) -> str:  # markdown
+    "Write a model card with the architecture and no figures."
     a, about = model.architecture, getattr(model, "about", None)
     names = ", ".join(about.classes) if about and about.classes else ""
     task = "image-classification" if classifies(a.variant) else "image-feature-extraction"
@@ -220,21 +175,15 @@ def _check_free(folder: Path, texts: Mapping[str, bytes | str], force: bool):
             )
 
 
-def _remove_leftovers(parent: Path, prefix: str):
-    "Remove leftovers of killed processes; files younger than an hour may be in use."
-    for left in parent.iterdir():
-        if left.name.startswith(prefix):
-            with suppress(FileNotFoundError):  # just removed by another process
-                if time.time() - left.stat().st_mtime > 3600:
-                    shutil.rmtree(left, ignore_errors=True)
-
-
 def _write_folder(folder: Path, files: Mapping[str, bytes | str]):
     "Write a new folder atomically, or replace the files of an old one one by one."
     prefix = f".{folder.name}.export-"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(folder.parent, prefix)
+        for left in folder.parent.glob(f"{glob.escape(prefix)}*"):  # of killed processes
+            with suppress(FileNotFoundError):  # just removed by another process
+                if time.time() - left.stat().st_mtime > 3600:  # a younger one may be in use
+                    shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=prefix) as tmp:
             new = Path(tmp) / folder.name
             for name, content in files.items():
@@ -277,10 +226,9 @@ def save(
     told = _facts(model, bool(known or card))
     if half:
         model = round_to_half(deepcopy(model))
-    config: dict[str, Any] = dict(crate_nb=__version__)
-    config["weights_digest"] = weights_digest(model.state_dict())
-    config["trained_digest"] = known.trained if known else trained
-    config |= told | dict(architecture=asdict(model.architecture))
+    config = dict(crate_nb=__version__, weights_digest=weights_digest(model.state_dict()))
+    config |= dict(trained_digest=known.trained if known else trained) | told
+    config |= dict(architecture=asdict(model.architecture))
     texts: dict[str, bytes | str] = {
         "config.json": json.dumps(config, indent=1, ensure_ascii=False) + "\n",
         "README.md": card or (known.text if known else plain_card(model)),

@@ -36,28 +36,13 @@ class BiSoftmaxAttention(SubspaceAttention):
         p = dim // heads
         self.query, self.key, self.value = nn.RMSNorm(p), nn.RMSNorm(p), nn.RMSNorm(p)
 
-    def coordinates(
-        self,
-        z: Tensor,  # tokens (..., N, d)
-    ) -> Tensor:  # w (..., K, N, p)
-        "Coordinates of the tokens in each subspace."
-        return project(z, self.u)
-
-    def weights(
-        self,
-        w: Tensor,  # coordinates (..., K, N, p)
-    ) -> Tensor:  # (..., K, N, N)
-        "Softmax over keys plus softmax over queries."
+    def _weights(self, w: Tensor) -> Tensor:  # (..., K, N, p) -> (..., K, N, N)
         return bisoftmax(self.query(w) @ self.key(w).mT * w.shape[-1] ** -0.5)
 
-    def forward(
-        self,
-        z: Tensor,  # tokens (..., N, d)
-        tokens: int | None = None,  # number of output tokens, from the first; None: all
-    ) -> tuple[Tensor, Tensor]:  # concatenated heads (..., N or tokens, d), U (K, d, p)
+    def forward(self, z: Tensor, tokens: int | None = None) -> tuple[Tensor, Tensor]:
         "Compute the heads; also return their subspaces."
-        w = self.coordinates(z)
-        weights = F.dropout(self.weights(w)[..., :tokens, :], self.dropout, self.training)
+        w = project(z, self.u)
+        weights = F.dropout(self._weights(w)[..., :tokens, :], self.dropout, self.training)
         return (weights @ self.value(w)).transpose(-3, -2).flatten(-2), self.u
 
     def energy(
@@ -65,42 +50,23 @@ class BiSoftmaxAttention(SubspaceAttention):
         z: Tensor,  # tokens (..., N, d)
     ) -> Tensor:  # (...), per sample
         "E_att, without the gains."
-        w = F.rms_norm(self.coordinates(z), (len(self.U) // self.heads,))
+        w = F.rms_norm(project(z, self.u), (len(self.U) // self.heads,))
         p = w.shape[-1]
         return (w @ w.mT * p**-0.5).logsumexp(-1).sum((-1, -2)) * p**0.5
 
-    def flops(
-        self,
-        n: int,  # N, tokens per sample
-        batch: int = 1,  # samples
-        tokens: int | None = None,  # number of output tokens; None: all
-    ) -> int:  # for the whole batch
-        "FLOP: 2 N d^2 for the coordinates, 2 N^2 d for the scores, 2 N d per output token."
-        d = len(self.U)
-        return batch * (2 * n * d**2 + 2 * n**2 * d + 2 * n * (tokens or n) * d)
-
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (d,)
+    def paths(self, v: Tensor) -> Tensor:  # (d,)
         "Path weights through U and the gains of the values, twice, since two softmaxes are added."
         gain = self.value.weight.double().square().repeat(self.heads)
         return 2 * super().paths(v) * gain
 
-    def attention(
-        self,
-        z: Tensor,  # tokens (..., N, d)
-    ) -> Tensor:  # (..., K, N, N), rows sum to one
+    def attention(self, z: Tensor) -> Tensor:  # (..., K, N, N), rows sum to one
         "Each token's weights, divided by their sum."
-        weights = self.weights(self.coordinates(z))
+        weights = self._weights(project(z, self.u))
         return weights / weights.sum(-1, keepdim=True)
 
-    def keys(
-        self,
-        z: Tensor,  # tokens (..., N, d)
-    ) -> Tensor:  # (..., K, N, p)
+    def keys(self, z: Tensor) -> Tensor:  # (..., K, N, p)
         "The normalised keys per head."
-        return self.key(self.coordinates(z))
+        return self.key(project(z, self.u))
 
 # %% ../../nbs/models/hyperset.ipynb #ff6fd794
 class TiedMLP(Sublayer):
@@ -132,19 +98,7 @@ class TiedMLP(Sublayer):
         n = F.rms_norm(F.linear(z, self.V), (len(self.V),))
         return -0.5 * n.relu().square().sum((-1, -2))
 
-    def flops(
-        self,
-        n: int,  # N, tokens per sample
-        batch: int = 1,  # samples
-        tokens: int | None = None,  # number of output tokens; None: all
-    ) -> int:  # for the whole batch
-        "FLOP: 4 d^2 per token."
-        return 4 * batch * (tokens or n) * self.V.numel()
-
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (d,)
+    def paths(self, v: Tensor) -> Tensor:  # (d,)
         "Path weights to the hidden units and back; normalisation counts as one."
         V = self.V.double().square()
         return (v @ V.mT * self.norm.weight.double().square()) @ V

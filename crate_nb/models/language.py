@@ -6,7 +6,7 @@
 __all__ = ['LANGUAGE', 'LanguageModel', 'load_language']
 
 # %% ../../nbs/models/language.ipynb #d6c39505
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -17,7 +17,7 @@ from ..core import UserError, check_choice, reading
 from .sparsify import MLP
 from .checkpoints import build_fitting, numbers_of, unwrap
 from .layer import VARIANTS, Layer, Variant
-from .family import LayerTokens, check_sizes, init_linear
+from .family import Architecture, LayerTokens, init_linear
 
 # %% ../../nbs/models/language.ipynb #34f0e0cd
 # name -> variant with causal sublayers; add a row for a new one
@@ -29,29 +29,6 @@ LANGUAGE: dict[str, Variant] = {
 }
 
 # %% ../../nbs/models/language.ipynb #87504376
-def _row_of(variant: str | Variant) -> Variant:
-    "A row of `LANGUAGE`, or the variant itself; a `UserError` if it is recurrent."
-    if not isinstance(variant, Variant):
-        variant = LANGUAGE[check_choice("language model", variant, LANGUAGE)]
-    if variant.recurrent:
-        raise UserError("a language model can't be recurrent; choose a variant of distinct layers")
-    return variant
-
-
-def _check_causal(layer: Layer):
-    if not layer.compress.causal:
-        raise UserError(
-            f"{type(layer.compress).__name__} has no causal form, so later tokens would leak; "
-            f"choose another compress, or a row of LANGUAGE: {', '.join(LANGUAGE)}"
-        )
-
-
-def _check_whole(**sizes: object):
-    for name, value in sizes.items():
-        if type(value) is not int or value < 1:
-            raise UserError(f"{name} is {value!r}; it must be an integer of at least 1")
-
-
 def _drawn(
     logits: Tensor, temperature: float, top: int | None, generator: torch.Generator | None
 ) -> Tensor:  # ids (B, 1)
@@ -124,15 +101,23 @@ class LanguageModel(nn.Module):
         last_norm: bool = True,
     ):
         super().__init__()
-        row = _row_of(variant)
-        _check_whole(vocabulary=vocabulary, context=context, dim=dim, depth=depth, heads=heads)
-        check_sizes(1, 1, dim, heads)
-        if not 0 <= dropout < 1:
-            raise UserError(f"dropout is {dropout:g}; it must be at least 0 and below 1")
+        row = variant
+        if not isinstance(row, Variant):
+            row = LANGUAGE[check_choice("language model", row, LANGUAGE)]
+        if row.recurrent:
+            raise UserError("a language model can't be recurrent; choose one of distinct layers")
+        Architecture(dim=dim, depth=depth, heads=heads, eta=eta, lam=lam, dropout=dropout)
+        for name, value in dict(vocabulary=vocabulary, context=context).items():
+            if type(value) is not int or value < 1:
+                raise UserError(f"{name} is {value!r}; it must be an integer of at least 1")
         self.context, self.dropout = context, dropout
         options = dict(eta=eta, lam=lam, context=context)
         layers = [Layer(row, dim, heads, dropout, **options) for _ in range(depth)]
-        _check_causal(layers[0])
+        if not layers[0].compress.causal:
+            raise UserError(
+                f"{type(layers[0].compress).__name__} has no causal form, so later tokens would "
+                f"leak; choose another compress, or a row of LANGUAGE: {', '.join(LANGUAGE)}"
+            )
         self.embed, self.positions = nn.Embedding(vocabulary, dim), nn.Embedding(context, dim)
         self.layers = cast(Sequence[Layer], nn.ModuleList(layers))
         self.norm = nn.LayerNorm(dim, row.norm_eps) if last_norm else nn.Identity()
@@ -146,6 +131,8 @@ class LanguageModel(nn.Module):
             )
         if x.dtype not in (torch.int64, torch.int32):
             raise UserError(f"ids of {x.dtype}; give whole numbers, x.long()")
+        if not x.is_cpu:  # reading them would wait for the device
+            return
         low, high, most = int(x.min()), int(x.max()), self.embed.num_embeddings
         if low < 0 or high >= most:
             raise UserError(f"ids from {low} to {high}; this model reads 0 to {most - 1}")
@@ -159,18 +146,7 @@ class LanguageModel(nn.Module):
         z = self.embed(x) + self.positions.weight[: x.shape[1]]
         return F.dropout(z, self.dropout, self.training)
 
-    def layer_inputs(
-        self,
-        x: Tensor,  # ids (B, N)
-    ) -> list[Tensor]:  # [Z^0, ..., Z^{L-1}], each (B, N, d)
-        "Compute the input of each layer."
-        return list(LayerTokens(self.tokens(x), self.layers[:-1]))
-
-    def logits(
-        self,
-        z: Tensor,  # Z^L (B, N, d)
-    ) -> Tensor:  # (B, N, V)
-        "Logits of the next id, by the products with all embeddings."
+    def _logits(self, z: Tensor) -> Tensor:  # Z^L (B, N, d) -> products with all embeddings
         return F.linear(self.norm(z), self.embed.weight)
 
     def forward(
@@ -181,11 +157,11 @@ class LanguageModel(nn.Module):
         "Predict the next id at each position."
         if return_layers:
             zs = LayerTokens(self.tokens(x), self.layers)
-            return self.logits(zs[-1]), zs
+            return self._logits(zs[-1]), zs
         z = self.tokens(x)
         for layer in self.layers:
             z = layer(z)
-        return self.logits(z)
+        return self._logits(z)
 
     @torch.no_grad()
     def generate(
@@ -207,24 +183,18 @@ class LanguageModel(nn.Module):
         return x
 
 
-def _ends(model: LanguageModel) -> Iterator[Tensor]:
-    "The weights of the maps that end a sublayer."
-    for layer in model.layers:
-        if layer.output.weight is not None:
-            yield layer.output.weight
-        if isinstance(layer.sparsify, MLP):
-            yield layer.sparsify.down.weight
-
-
 def _init(model: LanguageModel):
-    "GPT-2's first weights."
+    "GPT-2's first weights; those of the maps that end a sublayer are smaller."
     normal = partial(nn.init.normal_, std=0.02)
     init_linear(model, normal)
     subspaces = [layer.u for layer in model.layers if layer.u is not None]  # views of the weights
     for weight in (model.embed.weight, model.positions.weight, *subspaces):
         normal(weight)
-    for weight in _ends(model):
-        nn.init.normal_(weight, std=0.02 / (2 * len(model.layers)) ** 0.5)
+    for layer in model.layers:
+        down = layer.sparsify.down.weight if isinstance(layer.sparsify, MLP) else None
+        for last in (layer.output.weight, down):
+            if last is not None:
+                nn.init.normal_(last, std=0.02 / (2 * len(model.layers)) ** 0.5)
 
 # %% ../../nbs/models/language.ipynb #89dce309
 _AROUND = {"transformer.wte.": "embed.", "transformer.wpe.": "positions."}

@@ -23,8 +23,7 @@ class Variant:
     Parameters
     ----------
     output : str
-        Output map of the first sublayer, a row of `OUTPUT_MAPS`: learned, transpose (CRATE-T),
-        subspace (CRATE-C, CRATE-N), fixed, identity, ...
+        Output map of the first sublayer, a row of `OUTPUT_MAPS`.
     sign : int, default 1
         First sublayer: Z + out(...) for 1, Z - out(...) for -1.
     compress : str, default "mssa"
@@ -63,8 +62,7 @@ class Variant:
     Raises
     ------
     UserError
-        For another `sign`, `positions` or `pool`, or fields that conflict; we look up the other
-        names when a model is built.
+        For another `sign`, `positions` or `pool`, or fields that conflict.
 
     Examples
     --------
@@ -94,10 +92,7 @@ class Variant:
     marker: str = "P"
 
     def __post_init__(self):
-        if self.sign not in (1, -1):
-            raise UserError(
-                f"a variant's sign is {self.sign!r}; allowed: 1 (Z + out), -1 (Z - out)"
-            )
+        check_choice("sign", self.sign, (1, -1))
         check_choice("positions", self.positions, ("learned", "sine"))
         check_choice("pool", self.pool, ("class", "mean"))
         if self.recurrent and not self.skip:

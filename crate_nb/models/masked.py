@@ -11,7 +11,7 @@ __all__ = ['MASK_RATIO', 'kept_patches', 'draw_masks', 'sincos_positions', 'chec
 # %% ../../nbs/models/masked.ipynb #8a5c0003
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
@@ -23,7 +23,6 @@ from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
 from .family import check_images, check_model, official_heads, patchify, prepend
 
 if TYPE_CHECKING:  # imported only to draw
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # %% ../../nbs/models/masked.ipynb #8a5c0006
@@ -46,37 +45,13 @@ def kept_patches(
     return kept
 
 
-def draw_masks(count: int, patches: int, g: torch.Generator, ratio: float = MASK_RATIO) -> Tensor:
-    """Draw random masks of patches.
-
-    Parameters
-    ----------
-    count : int
-        Number of images B.
-    patches : int
-        Patches per image N.
-    g : torch.Generator
-        Source of randomness; the masks are on its device.
-    ratio : float, default 0.75
-        Share r of removed patches.
-
-    Returns
-    -------
-    torch.Tensor
-        bool (B, N), true: removed.
-
-    Raises
-    ------
-    UserError
-        Unless some patches are kept and some removed.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from crate_nb.models.masked import draw_masks
-    >>> draw_masks(2, 16, torch.Generator().manual_seed(0)).sum(1).tolist()
-    [12, 12]
-    """
+def draw_masks(
+    count: int,  # B, images
+    patches: int,  # N, patches per image
+    g: torch.Generator,  # source of randomness; the masks are on its device
+    ratio: float = MASK_RATIO,  # r, share of removed patches
+) -> Tensor:  # bool (B, N), true: removed
+    "Draw random masks of patches; errors as in `kept_patches`."
     check_kind(g, torch.Generator, "make one: core.generator(name, seed)")
     kept = kept_patches(patches, ratio)
     noise = torch.rand(count, patches, generator=g, device=g.device)
@@ -89,19 +64,15 @@ def _check_width(dim: int):
         raise UserError(f"a width of {dim} has no sine-cosine positions; choose a multiple of 4")
 
 
-def _waves(width: int, side: int) -> Tensor:  # (side, width)
-    omega = 10000 ** -(torch.arange(width // 2, dtype=torch.float64) / (width // 2))
-    angles = torch.arange(side, dtype=torch.float64)[:, None] * omega
-    return torch.cat([angles.sin(), angles.cos()], 1)
-
-
 def sincos_positions(
     dim: int,  # d, a multiple of 4
     side: int,  # patches per side of the image
 ) -> Tensor:  # (side^2 + 1, d), first a zero row for the class token
     "Fixed 2-d sine-cosine positions; raise a `UserError` if 4 does not divide d."
     _check_width(dim)
-    line = _waves(dim // 2, side)
+    omega = 10000 ** -(torch.arange(dim // 4, dtype=torch.float64) / (dim // 4))
+    angles = torch.arange(side, dtype=torch.float64)[:, None] * omega
+    line = torch.cat([angles.sin(), angles.cos()], 1)  # (side, d / 2)
     columns, rows = line.repeat(side, 1), line.repeat_interleave(side, 0)
     return F.pad(torch.cat([columns, rows], 1), (0, 0, 1, 0)).float()
 
@@ -261,12 +232,7 @@ class MaskedEncoder(LayeredModel):
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         self.norm = nn.LayerNorm(a.dim, 1e-6)
 
-    def tokens(
-        self,
-        x: Tensor,  # standardised images (B, C, H, W)
-        mask: Tensor | None = None,  # (B, patches), true: removed; None: keep all
-    ) -> Tensor:  # Z^0 (B, N, d), the class token first
-        "Compute the tokens; raise a `UserError` for images or masks of another shape."
+    def tokens(self, x: Tensor, mask: Tensor | None = None) -> Tensor:  # as of `tokeniser`
         return self.tokeniser(x, mask)
 
     def encode(
@@ -380,22 +346,8 @@ def masked_names(
     return names
 
 # %% ../../nbs/models/masked.ipynb #8a5c0029
-def _check_keys(state: Mapping[str, Tensor], names: Mapping[str, str]):
-    for kind, keys in (("no", names.keys() - state.keys()), ("unknown", state.keys() - names)):
-        if keys:
-            raise UserError(
-                f"not a complete CRATE-MAE: {kind} tensor {min(keys)!r} (of {len(keys)}); "
-                "give a checkpoint of its pre-training, with encoder and decoder"
-            )
-
-
-def _sizes_of(state: Mapping[str, Tensor], channels: int) -> dict[str, Any]:
-    "Infer the sizes of images and tokens from the shapes."
-    dim, own, patch, _ = state["patch_embed.proj.weight"].shape
-    if own != channels:
-        raise UserError(f"the checkpoint has {own} channels, not {channels}; give channels={own}")
-    side = math.isqrt(state["decoder_pos_embed"].shape[1] - 1)
-    return dict(image_size=side * patch, patch_size=patch, channels=own, dim=dim)
+#| export
+#| export
 
 # %% ../../nbs/models/masked.ipynb #8a5c002a
 def load_masked(
@@ -412,7 +364,12 @@ def load_masked(
 
 
 def _under_our_names(state: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
-    _check_keys(state, names)
+    for kind, keys in (("no", names.keys() - state.keys()), ("unknown", state.keys() - names)):
+        if keys:
+            raise UserError(
+                f"not a complete CRATE-MAE: {kind} tensor {min(keys)!r} (of {len(keys)}); "
+                "give a checkpoint of its pre-training, with encoder and decoder"
+            )
     embedding = "patch_embed.proj.weight"
     ours = {name: state[key] for key, name in names.items()}
     ours[names[embedding]] = kernels_as_rows(state[embedding], embedding)
@@ -430,8 +387,12 @@ def _autoencoder(
     "Build the model inferred from the shapes, with its weights."
     if kw.pop("image_size", None) is not None:
         raise UserError("the positions determine a masked autoencoder's image_size; leave it out")
-    sizes = _sizes_of(state, channels)
-    heads = official_heads(variant, sizes["dim"]) if heads is None else heads
+    dim, own, patch, _ = state["patch_embed.proj.weight"].shape
+    if own != channels:
+        raise UserError(f"the checkpoint has {own} channels, not {channels}; give channels={own}")
+    size = math.isqrt(state["decoder_pos_embed"].shape[1] - 1) * patch
+    heads = official_heads(variant, dim) if heads is None else heads
+    sizes = dict(image_size=size, patch_size=patch, channels=own, dim=dim)
     architecture = Architecture(variant, heads=heads, **sizes, **kw)
     return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
 
@@ -498,10 +459,7 @@ def linear_probe(
     c: float = 1.0,  # inverse weight of the l2 penalty
     steps: int = 1000,  # maximum number of optimiser steps
 ) -> float:  # %
-    """Test accuracy of logistic regression, with features standardised on the training set.
-
-    Raise a `UserError` for fewer than two classes or features that are not finite.
-    """
+    "Test accuracy of logistic regression, with features standardised on the training set."
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -523,19 +481,6 @@ def _pixels(x: Tensor, true: Tensor) -> Tensor:
     return shown.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).cpu()
 
 
-def _hidden_pixels(mask: Tensor, a: Architecture) -> Tensor:
-    "Mask of removed pixels (B, H, W, 1)."
-    hidden = mask[..., None].bool().expand(-1, -1, a.patch_dim)
-    return unpatchify(hidden, a.patch_size, a.image_size)[:, :1].permute(0, 2, 3, 1).cpu()
-
-
-def _draw_row(axes: Sequence["Axes"], images: Tensor, name: str):
-    for ax, image in zip(axes, images):
-        ax.imshow(image)
-        ax.set(xticks=[], yticks=[])
-    axes[0].set_ylabel(name)
-
-
 @torch.no_grad()
 def draw_reconstructions(
     model: MaskedAutoencoder,  # in evaluation mode
@@ -546,11 +491,16 @@ def draw_reconstructions(
     "Draw masked, reconstructed and true images."
     import matplotlib.pyplot as plt
 
-    hidden = _hidden_pixels(mask, model.architecture)
+    a = model.architecture
+    hidden = mask[..., None].bool().expand(-1, -1, a.patch_dim)
+    hidden = unpatchify(hidden, a.patch_size, a.image_size)[:, :1].permute(0, 2, 3, 1).cpu()
     true, drawn = _pixels(x, x), _pixels(model.reconstruct(x, mask, norm_pix), x)
     rows = dict(masked=true.where(~hidden, torch.tensor(0.5)), reconstructed=drawn, true=true)
     size = (1 + 0.9 * len(x), 3)
     fig, axes = plt.subplots(3, len(x), figsize=size, squeeze=False, layout="constrained")
     for line, (name, images) in zip(axes, rows.items()):
-        _draw_row(line, images, name)
+        for ax, image in zip(line, images):
+            ax.imshow(image)
+            ax.set(xticks=[], yticks=[])
+        line[0].set_ylabel(name)
     return fig

@@ -87,10 +87,15 @@ def _architecture_of(
     dim, patch_dim = state["tokeniser.embed.1.weight"].shape
     patch, depth = math.isqrt(patch_dim // channels), _depth_of(state)
     classes = len(state["head.1.weight"])
-    if not patch:
-        raise UserError(f"a patch of {patch_dim} values has no pixel of {channels} channels")
+    if patch_dim != channels * patch**2 or not patch:
+        raise UserError(
+            f"{patch_dim} values are no square patch of {channels} channels; give others"
+        )
     inner = len(state["layers.0.compress.U"]) if "layers.0.compress.U" in state else dim
-    heads = _usual_heads(variant, dim, inner) if heads is None else heads
+    if heads is None and variant == "crate-identity":
+        heads = 1  # the official CRATE has no output map if it has one head
+    elif heads is None:
+        heads = official_heads(variant, dim) if inner == dim else max(inner // 64, 1)
     if inner % heads:
         raise UserError(f"{heads} heads do not divide their common width of {inner}; give another")
     height, width = _image_size(state["tokeniser.positions"].shape[1] - 1, patch, image_size)
@@ -119,27 +124,17 @@ def _image_size(
             f"the checkpoint has positions for {patches} patches, which form no square; "
             "give image_size=(height, width) in pixels"
         )
-    height, width = (side * patch,) * 2 if said is None else _pair(said)
+    said = side * patch if said is None else said
+    sides = (said, said) if isinstance(said, int) else tuple(said)
+    if len(sides) != 2 or not all(isinstance(s, int) and s > 0 for s in sides):
+        raise UserError(f"image_size is {said!r}; give the side in pixels, or (height, width)")
+    height, width = sides
     if height % patch or width % patch or height * width != patches * patch**2:
         raise UserError(
             f"images of {height} x {width} pixels are not {patches} patches of {patch} x {patch}, "
-            "as in the checkpoint; give another image_size, or leave it out"
+            "as in the checkpoint; give another image_size or channels, or leave both out"
         )
     return height, width
-
-
-def _pair(size: int | Sequence[int]) -> tuple[int, int]:
-    sides = (size, size) if isinstance(size, int) else tuple(size)
-    if len(sides) != 2 or not all(isinstance(s, int) and s > 0 for s in sides):
-        raise UserError(f"image_size is {size!r}; give the side in pixels, or (height, width)")
-    return int(sides[0]), int(sides[1])
-
-
-def _usual_heads(variant: str, dim: int, inner: int) -> int:
-    "Heads of the published size; 64 channels per head if their total width differs from d."
-    if variant == "crate-identity":  # the official CRATE has no output map if it has one head
-        return 1
-    return official_heads(variant, dim) if inner == dim else max(inner // 64, 1)
 
 
 def _check_options(form: Format, options: Mapping[str, object]):
@@ -208,6 +203,7 @@ def _as_built(system: str, a: Architecture, head: str | None) -> dict[str, objec
     eps = a.norm_eps or row.norm_eps
     return dict(
         heads=a.heads,
+        channels=a.channels,
         pool="mean" if pool == "all" else pool,
         eta=a.eta,
         lam=a.lam,
@@ -219,7 +215,13 @@ def _as_built(system: str, a: Architecture, head: str | None) -> dict[str, objec
     )
 
 
-def _settle(system: str, built: Mapping[str, object], said: Mapping[str, object], variant: str):
+def _other_patch(a: Architecture) -> str:
+    "Another reading of a linear patch embedding, such as 12 x 4 x 4 for 3 x 8 x 8; empty if none."
+    sides = (p for p in range(a.patch_size - 1, 1, -1) if a.patch_dim % p**2 == 0)
+    return next((f"{a.patch_dim // p**2} x {p} x {p}" for p in sides), "")
+
+
+def _settle(system: str, built: Mapping[str, object], said: Mapping[str, object], a: Architecture):
     "Raise for options that contradict the model; warn of settings that we assumed."
     form = FORMATS[system]
     for name, value in said.items():
@@ -228,13 +230,17 @@ def _settle(system: str, built: Mapping[str, object], said: Mapping[str, object]
                 f"a checkpoint of {form.system} is built with {name}={built[name]!r} here, not "
                 f"with {name}={value!r}; run it with its original code"
             )
-    untold = [*form.untold, *(["head"] if built["head"] else [])]
+    other = _other_patch(a) if system == "crate" else ""  # convolutions tell their channels
+    untold = [*form.untold, *(["head"] if built["head"] else []), *(["channels"] if other else [])]
     assumed = [f"{name}={built[name]!r}" for name in untold if said.get(name) is None]
     if assumed:
         listed = " and ".join(filter(None, [", ".join(assumed[:-1]), assumed[-1]]))
+        patch = f"{a.channels} x {a.patch_size} x {a.patch_size}"
+        read = f"; {a.patch_dim} values of a patch are read as {patch} and could be {other}"
         warnings.warn(
-            f"a checkpoint of {form.system} is built as {variant} with {listed}, "
-            f"which the tensors do not determine; confirm or override ({', '.join(assumed)})",
+            f"a checkpoint of {form.system} is built as {a.variant} with {listed}, "
+            f"which the tensors do not determine; confirm or override ({', '.join(assumed)})"
+            + (read if other and said.get("channels") is None else ""),
             stacklevel=3,
         )
 
@@ -275,25 +281,21 @@ def load_official(
     Parameters
     ----------
     state : mapping
-        State dict, with any wrappers and prefixes; for CRATE-alpha also the nested numpy arrays of
-        its JAX code.
+        State dict, with any wrappers and prefixes, or nested arrays of CRATE-alpha's JAX code.
     heads : int, optional
         K; None: as in the published size.
     channels : int, optional
-        Image channels. None: those of a patch convolution, or 3 for a linear map, whose shape
-        determines only channels x patch_size^2.
+        Image channels; None: those of a patch convolution, or 3 for a linear map.
     image_size : int or (int, int), optional
         Side, or height and width (pixels). None: the square that fits the positions; 224 for ToST.
     pool : {"class", "mean"}, optional
-        Input of the head, as in the original code: CRATE's mean is over all tokens. None: the
-        usual choice, with a warning.
+        Input of the head, as in the original code: CRATE's mean is over all tokens.
     norm_twice : bool, optional
         For a ViT with `fc_norm`: False for timm, True for CRATE's repository.
     tokens_norm : bool, optional
-        Whether ToST normalises all tokens in class attention; None: yes, with a warning.
+        Whether ToST normalises all tokens in class attention; None: yes.
     head : {"classes", "features"}, optional
-        For CRATE's demo: output of its second or its first linear map; None: classes, with a
-        warning.
+        For CRATE's demo: output of its second (None) or its first linear map.
     **kw
         `eta`, `lam`, `dropout`, `norm_eps`, `head_eps`, `decoder_heads` of `Architecture`.
 
@@ -313,7 +315,7 @@ def load_official(
     >>> from crate_nb.models.checkpoints import official_key
     >>> small = crate_tiny(image_size=32, patch_size=8)
     >>> state = {official_key(name): t for name, t in small.state_dict().items()}
-    >>> said = dict(pool="class", eta=0.1, lam=0.1, norm_eps=1e-5)
+    >>> said = dict(channels=3, pool="class", eta=0.1, lam=0.1, norm_eps=1e-5)
     >>> load_official(state, heads=6, **said).config["depth"]
     12
     """
@@ -331,5 +333,7 @@ def load_official(
         colours = _channels(theirs, system, channels)
         model = load(theirs, heads=own, channels=colours, **_options(system, said))
     built = _as_built(system, model.architecture, head or ("classes" if is_demo else None))
-    _settle(system, built, dict(heads=heads, head=head) | said, model.architecture.variant)
+    told = dict(heads=heads, channels=channels, head=head) | said
+    _settle(system, built, told, model.architecture)
+    model.grid_is_guess = image_size is None and isinstance(model, CRATE)
     return model

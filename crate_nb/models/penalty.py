@@ -6,8 +6,9 @@
 __all__ = ['srr_penalty']
 
 # %% ../../nbs/models/penalty.ipynb #a02bdfbd
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 import torch
@@ -29,23 +30,19 @@ def _again(value: Any, detach: bool) -> Any:
     return None if type(value).__name__.endswith("Cache") else value
 
 
+@dataclass
 class _Penalty:
     "SRR of one layer's output for the last batch."
 
-    def __init__(
-        self,
-        layers: Mapping[str, nn.Module],
-        layer: int | str,
-        subspaces: Callable[[int], Tensor],
-        srr: Callable[[Tensor, Tensor], Tensor],
-        detach: bool,
-        adapter: Adapter,
-    ):
-        self.layers, self.layer, self.detach = list(layers.items()), layer, detach
-        self.subspaces, self.srr, self.adapter = subspaces, srr, adapter
-        self.read: dict[int, tuple[tuple, dict]] = {}  # layer -> what its last call was given
-        self.size: int | None = None  # samples of the last batch
-        self.is_running = False  # during the layer's second call
+    layers: list[tuple[str, nn.Module]]
+    layer: int | str
+    subspaces: Callable[[int], Tensor]
+    srr: Callable[[Tensor, Tensor], Tensor]
+    detach: bool
+    adapter: Adapter
+    read: dict[int, tuple[tuple, dict]] = field(default_factory=dict)  # what layers were last given
+    size: int | None = None  # samples of the last batch
+    is_running: bool = False  # during the layer's second call
 
     def begin(self, model: nn.Module, args: tuple, kwargs: dict) -> None:
         self.size = size_of(dict(enumerate(args)) | kwargs)
@@ -90,20 +87,16 @@ def srr_penalty(
     layers: str | nn.Module | Sequence | None = None,
     adapter: str | Adapter | None = None,
 ) -> Iterator[Callable[[], Tensor]]:
-    """
-    SRR of one layer as a loss term, for any transformer and any training loop.
+    """SRR of one layer as a loss term, for any transformer and any training loop.
 
     Parameters
     ----------
     model : nn.Module
-        Any model supported by `layerwise_srr`, also inside torch.compile, DistributedDataParallel
-        or PEFT, and DataParallel on one device.
+        Any model supported by `layerwise_srr`, also inside wrappers; DataParallel on one device.
     layer : int or "random", default -1
-        Layer to regularise: 1 to L, -1 to -L from the end, or "random" for a new draw per batch
-        (Table 6 of the paper).
+        1 to L, -1 to -L from the end, or "random" for a new draw per batch (Table 6 of the paper).
     u : str, Tensor, sequence or callable, optional
-        Subspaces (K, d, p), as for `layerwise_srr`, such as "value" for softmax attention. By
-        default the layer's `u`. We read them with gradient from the current weights per batch.
+        Subspaces (K, d, p) as for `layerwise_srr`, with gradient from the current weights.
     eps : float, default 0.5
         Distortion (> 0), squared inside.
     lam : float, default 0.1
@@ -111,19 +104,17 @@ def srr_penalty(
     sparsity : {"l0", "l1"}, default "l0"
         "l0" has no gradient, "l1" has one.
     detach : bool, default True
-        Whether to stop the gradient at the layer's input, as in the paper. False: earlier layers
-        receive it, too.
+        Whether to stop the gradient at the layer's input, as in the paper.
     layers : str, module or sequence of them, optional
-        Modules that count as layers, such as "blocks.*". By default as in
-        `layerwise_srr`.
+        Modules that count as layers, such as "blocks.*"; by default as in `layerwise_srr`.
     adapter : str or Adapter, optional
         As for `layerwise_srr`, such as "sequence-first" for layers that give (N, B, d).
 
     Yields
     ------
     callable
-        Call it after the model for the mean SRR over the last batch, a scalar with gradient (nats
-        plus lam times the sparsity). The layer runs a second time, with new dropout.
+        Call it after the model for the mean SRR of the last batch, a scalar with gradient. The
+        layer runs a second time, with new dropout.
 
     Raises
     ------
@@ -158,13 +149,13 @@ def srr_penalty(
         )
     named, row = layers_of(model, layers, adapter)
     found = list(named.values())
-    position = _position(layer, len(found))
     subspaces = partial(_subspaces_now, u, found)
-    wanted = range(1, len(found) + 1) if isinstance(position, str) else [position]
+    every = range(1, len(found) + 1)
+    wanted = every if layer == "random" else [pick_layer(layer, len(found))]
     for l in wanted:
         subspaces(l)  # fail before any work
     srr = partial(sparse_rate_reduction, eps=eps, lam=lam, sparsity=sparsity)
-    penalty = _Penalty(named, position, subspaces, srr, detach, row)
+    penalty = _Penalty(list(named.items()), layer, subspaces, srr, detach, row)
     hooks: list[tuple[nn.Module, Callable]] = [(model, penalty.begin)]
     hooks += [(found[l - 1], partial(penalty.note, l)) for l in wanted]
     with _watched(model, hooks):
@@ -176,23 +167,12 @@ def srr_penalty(
 def _watched(model: nn.Module, hooks: Sequence[tuple[nn.Module, Callable]]) -> Iterator[None]:
     "Hooks before modules of a model; compiled code is made again, which sees them, and without."
     reset = torch.compiler.reset if is_compiled(model) else lambda: None
-    handles = [m.register_forward_pre_hook(see, with_kwargs=True) for m, see in hooks]
-    reset()
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as stack:
+        stack.callback(reset)
+        for module, see in hooks:
+            stack.enter_context(module.register_forward_pre_hook(see, with_kwargs=True))
         reset()
-
-
-def _position(layer: int | str, depth: int) -> int | str:
-    "The layer as 1 to L, or random."
-    if isinstance(layer, int) and -depth <= layer < 0:
-        return depth + 1 + layer
-    if layer != "random" and not (isinstance(layer, int) and 1 <= layer <= depth):
-        raise UserError(f"SRR layer {layer!r}; allowed: 1 to {depth}, -1 to -{depth}, or random")
-    return layer
+        yield
 
 
 def _subspaces_now(u: Subspaces, layers: list[nn.Module], l: int) -> Tensor:

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import product
 from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 import pandas as pd, torch
@@ -36,15 +37,11 @@ def effective_rank(
     "Exponential of the entropy of normalised singular values (Roy and Vetterli 2007)."
     z = z.double()
     gram = z @ z.mT if z.shape[-2] <= z.shape[-1] else z.mT @ z
-    sigma = _without_noise(torch.linalg.eigvalsh(gram)).sqrt()
+    values = torch.linalg.eigvalsh(gram)  # ascending
+    noise = values.shape[-1] * torch.finfo(values.dtype).eps * values[..., -1:]
+    sigma = values.where(values > noise, 0).sqrt()
     share = sigma / sigma.sum(-1, keepdim=True)
     return torch.special.entr(share).sum(-1).exp()
-
-
-def _without_noise(eigenvalues: Tensor) -> Tensor:
-    "Set eigenvalues (..., n), ascending, to 0 below the rounding error of the largest."
-    noise = eigenvalues.shape[-1] * torch.finfo(eigenvalues.dtype).eps * eigenvalues[..., -1:]
-    return eigenvalues.where(eigenvalues > noise, 0)
 
 # %% ../../nbs/models/probe.ipynb #9b0a000c
 def _matches(name: str, pattern: object) -> bool:
@@ -126,8 +123,8 @@ def _rows(m: nn.Module, name: str) -> Tensor:  # (K p, d)
     is_plain = type(w) in (Tensor, nn.Parameter) and w.dtype in _FLOATS and not w.is_meta
     if not is_plain or w.ndim != 2:
         raise UserError(
-            f"{name!r} of a {type(m).__name__} has no weight that is a matrix of plain numbers, "
-            f"such as a quantised or sharded one; {_GIVE}"
+            f"{name!r} of a {type(m).__name__} has no weight that is a matrix of plain numbers; "
+            f"{_GIVE}"
         )
     # GPT-2's own Conv1D keeps its weight transposed, (d, 3 K p).
     return w.mT if name == "c_attn" and not isinstance(part, nn.Linear) else w
@@ -160,16 +157,8 @@ def _check_no_adapter(attention: nn.Module) -> None:
     if any(part == "base_layer" or part.lower().startswith("lora_") for part in names):
         raise UserError(
             f"the projections of a {type(attention).__name__} carry an adapter of PEFT or the "
-            "like (LoRA), which their weights do not include; merge it first, in PEFT by "
-            "model.merge_and_unload()"
+            "like (LoRA); merge it first, in PEFT by model.merge_and_unload()"
         )
-
-
-def _tells_heads(m: nn.Module, name: str) -> bool:
-    "Whether a module has a part of this name, and the number or the width of heads."
-    return isinstance(getattr(m, name, None), (nn.Module, Tensor)) and bool(
-        _number(m, _HEADS) or _number(m, _HEAD_WIDTH)
-    )
 
 
 def head_subspaces(
@@ -178,17 +167,17 @@ def head_subspaces(
 ) -> Tensor:  # (K, d, p), a view of the weights
     "Bases from the rows of W_q, W_k or W_v, by head; our interpretation, not the paper's."
     check_choice("projection", which, _ORDER)
-    for m in layer.modules():
-        for name in (*_APART, *_FUSED):
-            if _tells_heads(m, name):
-                _check_no_adapter(m)
-                weight, p = (_fused if name in _FUSED else _apart)(m, name, which)
-                if not p:
-                    raise UserError(
-                        f"the rows of {name!r} of a {type(m).__name__}, {tuple(weight.shape)}, are "
-                        f"not known to be those of its heads, one after the other; {_GIVE}"
-                    )
-                return weight.unflatten(0, (-1, p)).mT
+    with_heads = [m for m in layer.modules() if _number(m, _HEADS) or _number(m, _HEAD_WIDTH)]
+    for m, name in product(with_heads, (*_APART, *_FUSED)):
+        if isinstance(getattr(m, name, None), (nn.Module, Tensor)):
+            _check_no_adapter(m)
+            weight, p = (_fused if name in _FUSED else _apart)(m, name, which)
+            if not p:
+                raise UserError(
+                    f"the rows of {name!r} of a {type(m).__name__}, {tuple(weight.shape)}, are "
+                    f"not known to be those of its heads, one after the other; {_GIVE}"
+                )
+            return weight.unflatten(0, (-1, p)).mT
     raise UserError(
         f"no attention with a known {which} projection in a {type(layer).__name__}; {_GIVE}"
     )
@@ -204,9 +193,7 @@ def call_model(
     batch: object,  # a tensor, (inputs, ...), or a mapping of keyword inputs
 ) -> object:  # output of the model
     "Run a model on a batch."
-    if isinstance(batch, Mapping):
-        return model(**batch)
-    return model(_first(batch))
+    return model(**batch) if isinstance(batch, Mapping) else model(_first(batch))
 
 # %% ../../nbs/models/probe.ipynb #9b0a0017
 def run_layers(
@@ -222,10 +209,6 @@ def run_layers(
 # %% ../../nbs/models/probe.ipynb #9b0a0018
 def _no(_: nn.Module) -> bool:
     return False
-
-
-def _is_plain_leaf(module: nn.Module) -> bool:
-    return type(module).__module__.startswith("torch.nn.") and not any(module.children())
 
 
 def _tower_of(name: str) -> str:
@@ -245,12 +228,12 @@ def _towers(model: nn.Module, patterns: Sequence[str]) -> dict[str, dict[str, nn
     towers: dict[str, dict[str, nn.Module]] = {}
     for name, module in found.items():
         towers.setdefault(_tower_of(plain[name]), {})[name] = module
-    if len(towers) == 1:
-        return towers
-    # The linear maps of a head, say, are no layers of tokens.
-    return {
-        t: layers for t, layers in towers.items() if not all(map(_is_plain_leaf, layers.values()))
-    }
+
+    def is_leaf(module: nn.Module) -> bool:  # such as the linear maps of a head
+        return type(module).__module__.startswith("torch.nn.") and not any(module.children())
+
+    inner = {t: rows for t, rows in towers.items() if not all(map(is_leaf, rows.values()))}
+    return towers if len(towers) == 1 else inner
 
 
 def _only(towers: Mapping[str, dict[str, nn.Module]], model: nn.Module) -> dict[str, nn.Module]:
@@ -282,14 +265,8 @@ class Adapter:
 
 # %% ../../nbs/models/probe.ipynb #9b0a001a
 def _has_tokens(model: nn.Module) -> bool:
-    layers = getattr(model, "layers", None)
-    return callable(getattr(model, "tokens", None)) and isinstance(
-        layers, (nn.ModuleList, nn.Sequential)
-    )
-
-
-def _holds_tokens(model: nn.Module) -> bool:
-    return any(map(_has_tokens, model.modules()))
+    is_list = isinstance(getattr(model, "layers", None), (nn.ModuleList, nn.Sequential))
+    return is_list and callable(getattr(model, "tokens", None))
 
 
 def _run_own(model: nn.Module, batch: object) -> object:
@@ -298,42 +275,31 @@ def _run_own(model: nn.Module, batch: object) -> object:
         return run_layers(cast(LayeredModel, model), batch)
     with ExitStack() as stack:  # the last layer gives only the tokens that the head reads
         for layer in [m for m in model.modules() if isinstance(m, Layer)]:
-            cut = layer.register_forward_pre_hook(
-                lambda _, args, __: (args[:1], {}), with_kwargs=True
-            )
-            stack.callback(cut.remove)
+            cut = partial(layer.register_forward_pre_hook, with_kwargs=True)
+            stack.enter_context(cut(lambda _, args, __: (args[:1], {})))
         return call_model(model, batch)
 
 
-def _from_package(package: str) -> Callable[[nn.Module], bool]:
-    "Test whether a model contains a class of the package or a subclass."
-
-    def recognises(model: nn.Module) -> bool:
-        classes = {c for module in model.modules() for c in type(module).__mro__}
-        return any(c.__module__.split(".")[0] == package for c in classes)
-
-    return recognises
+def _from_package(package: str, model: nn.Module) -> bool:
+    "Whether a model contains a class of the package or a subclass."
+    classes = {c for module in model.modules() for c in type(module).__mro__}
+    return any(c.__module__.split(".")[0] == package for c in classes)
 
 
 _TORCH_LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
 
-
-def _has_torch_layers(model: nn.Module) -> bool:
-    return any(isinstance(module, _TORCH_LAYERS) for module in model.modules())
-
-
-def _torch_sequence_first(layer: nn.Module) -> bool:
-    return isinstance(layer, _TORCH_LAYERS) and not layer.self_attn.batch_first
-
-
 # name -> adapter; add a row for a new kind of model
 ADAPTERS: dict[str, Adapter] = {
-    "crate_nb": Adapter(_holds_tokens, ("layers.*",), run=_run_own),
-    "timm": Adapter(_from_package("timm"), ("blocks.*",)),
+    "crate_nb": Adapter(lambda m: any(map(_has_tokens, m.modules())), ("layers.*",), run=_run_own),
+    "timm": Adapter(partial(_from_package, "timm"), ("blocks.*",)),
     "transformers": Adapter(
-        _from_package("transformers"), ("h.*", "block.*", "layer.*", "layers.*")
+        partial(_from_package, "transformers"), ("h.*", "block.*", "layer.*", "layers.*")
     ),
-    "torch": Adapter(_has_torch_layers, ("layers.*",), _torch_sequence_first),
+    "torch": Adapter(
+        lambda model: any(isinstance(m, _TORCH_LAYERS) for m in model.modules()),
+        ("layers.*",),
+        lambda layer: isinstance(layer, _TORCH_LAYERS) and not layer.self_attn.batch_first,
+    ),
     "batch-first": Adapter(),
     "sequence-first": Adapter(sequence_first=lambda layer: True),
 }
@@ -418,13 +384,8 @@ def _check_subspaces(u: Tensor | None, name: str, width: int | None = None) -> N
         )
 
 # %% ../../nbs/models/probe.ipynb #9b0a0020
-def _own_subspaces(layer: nn.Module) -> Tensor | None:
-    "The attribute `u` of a layer, as in CRATE; else None."
-    return getattr(unwrapped(layer), "u", None)
-
-
 SUBSPACES: dict[str, Callable[[nn.Module], Tensor | None]] = {  # name for `u` -> (K, d, p) or None
-    "own": _own_subspaces,
+    "own": lambda layer: getattr(unwrapped(layer), "u", None),
     **{which: partial(head_subspaces, which=which) for which in _ORDER},
 }
 
@@ -444,16 +405,11 @@ def subspaces_of(
         return [u] * len(layers)
     if callable(u) and not isinstance(u, Tensor):
         return [u(layer) for layer in layers]
+    how = "give a tensor (K, d, p), one for each layer, a function of a layer, or a name"
     if not isinstance(u, (Tensor, Sequence)):
-        raise UserError(
-            f"u is a {type(u).__name__}; give a tensor (K, d, p), one for each layer, a function "
-            "of a layer, or a name"
-        )
+        raise UserError(f"u is a {type(u).__name__}; {how}")
     if len(u) != len(layers):
-        raise UserError(
-            f"{len(u)} subspaces for {len(layers)} layers; give u one (K, d, p) for each layer, "
-            "one for all, or a function of a layer"
-        )
+        raise UserError(f"{len(u)} subspaces for {len(layers)} layers; {how}")
     return list(u)
 
 
@@ -467,12 +423,12 @@ class _Chosen:
 
 
 def _with_subspaces(layers: Mapping[str, nn.Module], u: Subspaces) -> dict[nn.Module, _Chosen]:
-    each = subspaces_of(u, list(layers.values()))
     name_of_u = u if isinstance(u, str) else "own" if u is None else "given"
-    for name, one in zip(layers, each):
+    chosen = {}
+    for (name, layer), one in zip(layers.items(), subspaces_of(u, list(layers.values()))):
         _check_subspaces(one, name)
-    chosen = [_Chosen(n, one, "none" if one is None else name_of_u) for n, one in zip(layers, each)]
-    return dict(zip(layers.values(), chosen))
+        chosen[layer] = _Chosen(name, one, "none" if one is None else name_of_u)
+    return chosen
 
 # %% ../../nbs/models/probe.ipynb #17ee7a98
 def _adapter_row(model: nn.Module, layers: object, adapter: str | Adapter | None) -> Adapter:
@@ -671,25 +627,21 @@ def layerwise_srr(
     rank: bool = True,
     adapter: str | Adapter | None = None,
 ) -> pd.DataFrame:
-    """
-    SRR and its terms at the output of each layer of any transformer (Figures 2 and 3).
+    """SRR and its terms at the output of each layer of any transformer (Figures 2 and 3).
 
     Parameters
     ----------
     model : nn.Module
-        A model of this package, timm, Hugging Face, PyTorch or your own, also inside DataParallel,
-        torch.compile or PEFT. We run it in evaluation mode and restore its mode.
+        Of this package, timm, Hugging Face, PyTorch or your own, also inside wrappers.
     loader : iterable
-        Batches on the model's device: tensors, tuples (input, ...), or mappings of keyword inputs.
-        Without padding.
+        Batches without padding: tensors, tuples (input, ...), or mappings of keyword inputs.
     eps : float or sequence of float, default 0.5
         Distortion (> 0), squared inside, in units of the tokens' entries.
     lam : float, default 0.1
         Weight of the sparsity in `srr`.
     u : str, Tensor, sequence or callable, optional
-        Subspaces (K, d, p): "own" (the layer's attribute `u`), "query", "key" or "value" (rows of a
-        softmax attention's weights, by head), one tensor for all layers, one per layer, or a
-        function of a layer. By default "own".
+        Subspaces (K, d, p), one for all layers, one per layer, or a function of a layer; or a name:
+        "own" (default, the layer's `u`), "query", "key" or "value" (rows of the weights, by head).
     layers : str, module or sequence of them, optional
         Modules with tokens (B, N, d) as output, such as "blocks.*". By default the adapter's.
     sparsity : {"l0", "l1"}, default "l0"
@@ -704,10 +656,9 @@ def layerwise_srr(
     Returns
     -------
     DataFrame
-        One row per eps and layer: `module` (name), `u` (origin of the subspaces), the means of
-        `rate` and `subspace_rate` (R and R^c, nats per sample), `l0`, `l1`, `srr` and
-        `effective_rank` over samples, each with a standard deviation `<term>_std`, the number of
-        `entries` N d, and the number of `samples`.
+        One row per eps and layer: `module` (name), `u` (origin of the subspaces), means and
+        standard deviations (`<term>_std`) over samples of `rate` and `subspace_rate` (nats), `l0`,
+        `l1`, `srr` and `effective_rank`, the number of `entries` N d, and of `samples`.
 
     Raises
     ------
@@ -745,19 +696,14 @@ def layerwise_srr(
     watcher = _Watcher(chosen, row, settings)
     with evaluating(model), hooked(chosen, watcher), _in_full(model):
         results = [_terms_of_batch(model, batch, watcher) for batch in loader]
-    frame = _frame(*_joined(results), settings)
-    _warn_of_srr(frame, sparsity)
-    return frame
-
-
-def _joined(results: list[tuple[list[_Chosen], Tensor]]) -> tuple[Tensor, list[_Chosen]]:
-    "Concatenate the terms of all batches; also return the layers."
     if not results:
         raise UserError("layer-wise SRR of no samples; give an iterable of batches, such as [x]")
-    ran = results[0][0]
+    ran, _ = results[0]
     if any(others != ran for others, _ in results):
         raise UserError("other layers ran for other batches; measure them with several calls")
-    return torch.cat([terms for _, terms in results]), ran
+    frame = _frame(torch.cat([terms for _, terms in results]), ran, settings)
+    _warn_of_srr(frame, sparsity)
+    return frame
 
 # %% ../../nbs/models/probe.ipynb #7e2823dd
 _UNITS = {
@@ -773,8 +719,7 @@ _UNITS = {
 def draw_layers(
     table: pd.DataFrame, term: str = "srr", ax: "Axes | None" = None, **style: Any
 ) -> "Axes":
-    """
-    Plot a term of `layerwise_srr` by layer, with the standard deviation over samples.
+    """Plot a term of `layerwise_srr` by layer, with the standard deviation over samples.
 
     Parameters
     ----------
@@ -821,34 +766,16 @@ def draw_layers(
     return ax
 
 # %% ../../nbs/models/probe.ipynb #9b0a003e
-def _published_terms(layer: Layer, u: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
-    "Terms (B, 2) of a layer, and its output."
-    directions = F.normalize(project(layer.norm_compress(z), u), dim=-1)
-    rate = projected_coding_rate(directions, eps=0.01**0.5)
-    z = layer(z)
-    zeros = (z == 0).double().mean((1, 2))
-    return torch.stack([rate.double(), zeros], -1).cpu(), z
-
-
-def _published_profile(layers: Sequence[tuple[Layer, Tensor]], z: Tensor) -> Tensor:
-    "Terms (B, L, 2) of all layers, from the first layer's input."
+def _published_profile(layers: Sequence[Layer], z: Tensor) -> Tensor:
+    "Rate and share of zeros (B, L, 2) of all layers, from the first layer's input."
     terms = []
-    for layer, u in layers:
-        of_layer, z = _published_terms(layer, u, z)
-        terms.append(of_layer)
+    for layer in layers:
+        directions = F.normalize(project(layer.norm_compress(z), cast(Tensor, layer.u)), dim=-1)
+        rate = projected_coding_rate(directions, eps=0.01**0.5)
+        z = layer(z)
+        zeros = (z == 0).double().mean((1, 2))
+        terms.append(torch.stack([rate.double(), zeros], -1).cpu())
     return torch.stack(terms, 1)
-
-
-def _layers_with_subspaces(model: LayeredModel) -> list[tuple[Layer, Tensor]]:
-    "All layers with their subspaces; raise a `UserError` if one has none."
-    layers = list(model.layers) if _has_tokens(model) else []
-    found = [(layer, u) for layer in layers if (u := getattr(layer, "u", None)) is not None]
-    if not found or len(found) < len(layers):
-        raise UserError(
-            f"CRATE's published rate is not defined for a {type(model).__name__}; "
-            "it needs layers with subspaces, such as those of CRATE"
-        )
-    return found
 
 
 @torch.no_grad()
@@ -858,7 +785,12 @@ def published_rates(
 ) -> pd.DataFrame:  # one row per layer: `published_rate` (nats), `zeros` (share), and `_std`
     "Rate and sparsity as plotted by CRATE's code; they differ from `layerwise_srr`."
     _check_batches(batches)
-    layers = _layers_with_subspaces(model)
+    layers = list(model.layers) if _has_tokens(model) else []
+    if not layers or any(getattr(layer, "u", None) is None for layer in layers):
+        raise UserError(
+            f"CRATE's published rate is not defined for a {type(model).__name__}; "
+            "it needs layers with subspaces, such as those of CRATE"
+        )
     with evaluating(model):
         samples = [_published_profile(layers, model.tokens(_first(b))) for b in batches]
     if not samples:

@@ -64,20 +64,7 @@ class ISTA(Sublayer):
         "Apply one ISTA step."
         return ista(z, self.D, self.eta, self.lam)
 
-    def flops(
-        self,
-        n: int,  # N, tokens per sample
-        batch: int = 1,  # samples
-        tokens: int | None = None,  # number of output tokens; None: all
-    ) -> int:  # for the whole batch
-        "FLOP: 2 d^2 per token plus 2 d^3 if folded, else 4 d^2 per token."
-        d, all_tokens = len(self.D), batch * (tokens or n)
-        return 2 * d**2 * (all_tokens + d if _folds(all_tokens, d) else 2 * all_tokens)
-
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (d,)
+    def paths(self, v: Tensor) -> Tensor:  # (d,)
         "Propagate path weights through the squared folded matrix."
         return v @ fold_dictionary(self.D.double(), self.eta).square()
 
@@ -136,19 +123,7 @@ class OvercompleteISTA(Sublayer):
         "Encode and decode the tokens."
         return self.codes(z) @ self.decoder.mT
 
-    def flops(
-        self,
-        n: int,  # N, tokens per sample
-        batch: int = 1,  # samples
-        tokens: int | None = None,  # number of output tokens; None: all
-    ) -> int:  # for the whole batch
-        "FLOP: four products with a dictionary per token, 8 d^2 each."
-        return 8 * batch * (tokens or n) * self.D.numel()
-
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (d,)
+    def paths(self, v: Tensor) -> Tensor:  # (d,)
         "Propagate path weights through the squared matrices, to the code and back."
         D = self.D.double()
         towards = self.eta * (2 * D - self.eta * D @ (D.mT @ D))
@@ -175,19 +150,7 @@ class MLP(Sublayer):
         "Apply the perceptron, without skip connection."
         return self.dropout(self.down(self.dropout(F.gelu(self.up(z)))))
 
-    def flops(
-        self,
-        n: int,  # N, tokens per sample
-        batch: int = 1,  # samples
-        tokens: int | None = None,  # number of output tokens; None: all
-    ) -> int:  # for the whole batch
-        "FLOP: 16 d^2 per token."
-        return 4 * batch * (tokens or n) * self.up.weight.numel()
-
-    def paths(
-        self,
-        v: Tensor,  # (d,) float64
-    ) -> Tensor:  # (d,)
+    def paths(self, v: Tensor) -> Tensor:  # (d,)
         "Propagate path weights through both squared matrices."
         hidden = v @ self.up.weight.double().mT.square()
         return hidden @ self.down.weight.double().mT.square()

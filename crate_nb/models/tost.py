@@ -47,14 +47,9 @@ def conv_stem(
     widths = [channels, *(dim // 2**i for i in reversed(range(stages)))]
     parts: list[nn.Module] = []
     for narrow, wide in zip(widths, widths[1:]):
-        parts += [_halving(narrow, wide), nn.GELU()]
+        halving = nn.Conv2d(narrow, wide, 3, stride=2, padding=1, bias=False)
+        parts += [nn.Sequential(halving, nn.BatchNorm2d(wide)), nn.GELU()]
     return nn.Sequential(*parts[:-1])
-
-
-def _halving(narrow: int, wide: int) -> nn.Sequential:
-    "Convolution and batch norm that halve the image sides."
-    convolution = nn.Conv2d(narrow, wide, 3, stride=2, padding=1, bias=False)
-    return nn.Sequential(convolution, nn.BatchNorm2d(wide))
 
 # %% ../../nbs/models/tost.ipynb #7a050009
 class FourierPositions(nn.Module):
@@ -109,15 +104,9 @@ class ClassAttention(nn.Module):
         self.qkv, self.output, self.mlp = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim), MLP(dim)
         self.scale_attention, self.scale_mlp = ChannelScale(dim, scale), ChannelScale(dim, scale)
 
-    def attend(
-        self,
-        z: Tensor,  # normalised tokens (B, N, d), the class token first
-    ) -> Tensor:  # (B, N, d), with unchanged patches
-        "Softmax attention with the class token as only query."
-        parts = (
-            t.unflatten(-1, (self.heads, -1)).transpose(1, 2) for t in self.qkv(z).chunk(3, -1)
-        )
-        q, k, v = parts
+    def _attend(self, z: Tensor) -> Tensor:
+        "Softmax attention with the class token as only query; patches stay as they are."
+        q, k, v = self.qkv(z).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         answer = F.scaled_dot_product_attention(q[:, :, :1], k, v).transpose(1, 2).flatten(2)
         return torch.cat([self.output(answer), z[:, 1:]], 1)
 
@@ -126,7 +115,7 @@ class ClassAttention(nn.Module):
         z: Tensor,  # tokens (B, N, d), the class token first
     ) -> Tensor:  # (B, N, d)
         "Apply the block."
-        z = z + self.scale_attention(self.attend(self.norm_attention(z)))
+        z = z + self.scale_attention(self._attend(self.norm_attention(z)))
         z, patches = (z, z[:, :0]) if self.tokens_norm else (z[:, :1], z[:, 1:])
         z = torch.cat([self.norm_mlp(z), patches], 1)
         return z + torch.cat([self.scale_mlp(self.mlp(z[:, :1])), z[:, 1:]], 1)
@@ -145,7 +134,9 @@ class TostVision(LayeredClassifier):
         scale = 1e-5 if a.depth >= 24 else 1.0
         self.stem = conv_stem(a.channels, a.dim, a.patch_size)
         self.positions = FourierPositions(a.dim)
-        self.layers = cast(Sequence[Layer], nn.ModuleList(_layers(a, scale)))
+        row = replace(VARIANTS[a.variant], scale=scale)
+        layers = nn.ModuleList(Layer(row, a.dim, a.heads, a.dropout) for _ in range(a.depth))
+        self.layers = cast(Sequence[Layer], layers)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, a.dim))
         self.class_layers = nn.ModuleList(
             ClassAttention(a.dim, a.heads, scale, a.tokens_norm) for _ in range(2)
@@ -154,71 +145,37 @@ class TostVision(LayeredClassifier):
         nn.init.trunc_normal_(self.cls_token, std=0.02)
         init_linear(self, partial(nn.init.trunc_normal_, std=0.02))
 
-    def tokens(
-        self,
-        x: Tensor,  # images (B, C, H, W)
-    ) -> Tensor:  # Z^0 (B, N, d), without a class token
-        "Compute the tokens; raise a `UserError` if patches do not tile the images."
-        _check_tiled(x, self.architecture)
+    def tokens(self, x: Tensor) -> Tensor:  # without a class token
+        a, size = self.architecture, self.architecture.patch_size
+        if x.shape[1] != a.channels or x.shape[2] % size or x.shape[3] % size:
+            raise UserError(
+                f"images of shape {tuple(x.shape[1:])}; this model expects {a.channels} channels "
+                f"and sides that are multiples of {size}"
+            )
         z = self.stem(x)
         return (z + self.positions(*z.shape[2:])).flatten(2).transpose(1, 2)
 
-    def pooled(
-        self,
-        z: Tensor,  # Z^L (B, N, d), patches only
-    ) -> Tensor:  # (B, d)
-        "The class token after class attention."
+    def pooled(self, z: Tensor) -> Tensor:  # the class token after class attention
         z = prepend(self.cls_token, z)
         for layer in self.class_layers:
             z = layer(z)
         return z[:, 0]
 
-
-def _layers(a: Architecture, scale: float) -> list[Layer]:
-    "New layers with channel factors of `scale`."
-    row = replace(VARIANTS[a.variant], scale=scale)
-    return [Layer(row, a.dim, a.heads, a.dropout) for _ in range(a.depth)]
-
-
-def _check_tiled(x: Tensor, a: Architecture):
-    size = a.patch_size
-    if x.shape[1] != a.channels or x.shape[2] % size or x.shape[3] % size:
-        raise UserError(
-            f"images of shape {tuple(x.shape[1:])}; this model expects {a.channels} channels and "
-            f"sides that are multiples of {size}"
-        )
-
 # %% ../../nbs/models/tost.ipynb #7a050015
-def _check_options(options: Mapping[str, object]):
-    for name in options:
+def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size: int, **kw):
+    "Infer the architecture from the shapes of a renamed state dict."
+    for name in kw:
         if name not in ("dropout", "tokens_norm"):
             raise UserError(
                 f"ToST has no {name}; allowed: heads, channels, image_size, tokens_norm, dropout"
             )
-
-
-def _check_telling(state: Mapping[str, Tensor]):
-    "Reject a checkpoint without the tensors that determine the sizes."
     for name in ("head.1.weight", "stem.0.0.weight", "layers.0.compress.temp"):
-        if name not in state:
-            raise UserError(
-                f"an incomplete checkpoint of ToST's vision code: no tensor for {name!r}"
-            )
-
-
-def _heads_of(state: Mapping[str, Tensor], asked: int | None) -> int:
-    "The number of heads, from the temperatures."
-    own = len(state["layers.0.compress.temp"])
-    if asked not in (None, own):
-        raise UserError(f"the checkpoint has {own} heads, not {asked}; leave heads out")
-    return own
-
-
-def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size: int, **kw):
-    "Infer the architecture from the shapes of a renamed state dict."
-    _check_options(kw)
-    _check_telling(state)
+        if name not in state:  # they determine the sizes
+            raise UserError(f"an incomplete checkpoint of ToST: no tensor for {name!r}")
     classes, dim = state["head.1.weight"].shape
+    own = len(state["layers.0.compress.temp"])
+    if heads not in (None, own):
+        raise UserError(f"the checkpoint has {own} heads, not {heads}; leave heads out")
     return Architecture(
         variant="tost-vision",
         image_size=image_size,
@@ -227,7 +184,7 @@ def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size:
         num_classes=classes,
         dim=dim,
         depth=len(numbers_of(state, "layers.")),
-        heads=_heads_of(state, heads),
+        heads=own,
         **kw,
     )
 

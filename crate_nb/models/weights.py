@@ -41,21 +41,11 @@ def round_to_half(
     "Round float32 tensors to float16 precision; raise a `UserError` if one is too large."
     for name, tensor in model.state_dict().items():
         if tensor.dtype == torch.float32:
-            tensor.copy_(_rounded(name, tensor))
+            if not tensor.half().isfinite().equal(tensor.isfinite()):
+                most = "65,504, the largest of float16; export in full precision"
+                raise UserError(f"{name} holds numbers above {most}")
+            tensor.copy_(tensor.half())
     return model
-
-
-def _rounded(name: str, tensor: Tensor) -> Tensor:
-    rounded = tensor.half().float()
-    if not torch.equal(rounded.isfinite(), tensor.isfinite()):
-        raise UserError(
-            f"{name} holds numbers above 65,504, the largest of float16; export in full precision"
-        )
-    return rounded
-
-
-def _halved(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {k: v.half() if v.dtype == torch.float32 else v for k, v in state.items()}
 
 
 def as_float32(
@@ -85,7 +75,9 @@ def pack_weights(
     about = dict(format=FORMAT) | own | about
     about["content_digest"] = content_digest(about)
     told = {"crate_nb": json.dumps(about, ensure_ascii=False)}
-    return save(_halved(state) if half else state, metadata=told)
+    if half:
+        state = {k: v.half() if v.dtype == torch.float32 else v for k, v in state.items()}
+    return save(state, metadata=told)
 
 # %% ../../nbs/models/weights.ipynb #a1c0000a
 @dataclass(frozen=True)
@@ -122,22 +114,20 @@ def _file_of(path: Path) -> Path:
     return file
 
 
-def _check_zip(path: Path):
-    "Reject a compressed zip archive (a possible bomb); `torch.save` never compresses."
+def _check_zip(path: Path) -> list[str]:  # names of its members
+    "Reject a TorchScript program, and a compressed zip archive (a possible bomb)."
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
+    names = [m.filename for m in members]
+    if any(name.endswith("/constants.pkl") for name in names):
+        raise UserError(
+            f"{path} is a TorchScript program, and nothing in it was run; if you trust it, "
+            "torch.save the state_dict() of torch.jit.load(path)"
+        )
     unpacked = sum(m.file_size for m in members)
     if any(m.compress_type for m in members) or unpacked > path.stat().st_size:
         raise UserError(f"{path} is a compressed archive; ask for a file of torch.save")
-
-
-def _is_tar(path: Path) -> bool:
-    "Whether a file is a tar archive, as old torch wrote and `torch.load` would unpack."
-    try:
-        tarfile.open(path, "r:").close()
-    except Exception:
-        return False
-    return True
+    return names
 
 
 def _inert() -> list[Any]:
@@ -158,34 +148,24 @@ def _read_pickle(path: Path) -> Any:
     "Read a file of `torch.save` or numpy that holds only tensors and inert values."
     try:
         if zipfile.is_zipfile(path):
-            _check_zip(path)
-            if zipfile.ZipFile(path).namelist()[0].endswith(".npy"):
+            if _check_zip(path)[0].endswith(".npy"):
                 return dict(np.load(path, allow_pickle=False))
-        elif _is_tar(path):
+        elif tarfile.is_tarfile(path):  # as old torch wrote and `torch.load` would unpack
             raise UserError(f"{path} is a tar archive; ask for a file of torch.save")
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # about unusual pickles; we raise our own errors
-            with torch.serialization.safe_globals(_inert()):
-                return torch.load(path, map_location="cpu", weights_only=True)
+        quiet = warnings.catch_warnings(action="ignore")  # about unusual pickles
+        with quiet, torch.serialization.safe_globals(_inert()):
+            return torch.load(path, map_location="cpu", weights_only=True)
     except UserError:
         raise
     except Exception as e:
         named = re.search(r"GLOBAL (\S+)", str(e))
         why = f"it imports {named[1]}" if named else type(e).__name__
         raise UserError(
-            f"{path} is no file of plain tensors ({why}), and nothing in it was run; get only "
-            "its state_dict(); or, if you trust its source, run torch.load(path, "
-            "weights_only=False) and torch.save its state dict"
+            f"{path} is no file of plain tensors ({why}), and nothing in it was run; get only its "
+            "state_dict(), or, if you trust it, save that of torch.load(path, weights_only=False)"
         ) from e
 
 # %% ../../nbs/models/weights.ipynb #a1c0000e
-def _is_safetensors(path: Path) -> bool:
-    with path.open("rb") as f:
-        start = f.read(9)
-    return start[8:] == b"{" and not start.startswith(b"PK")
-
-
 def _state_of(loaded: Any, path: Path) -> dict[str, Tensor]:
     "The state dict of a checkpoint, without wrappers and prefixes."
     try:
@@ -226,17 +206,12 @@ def _values(text: str, path: Path) -> dict[str, Any]:
         ) from e
 
 
-def _shapes(architecture: Architecture) -> dict[str, torch.Size]:
-    "The shapes of a model's tensors, without allocating them."
-    with torch.device("meta"):
-        return {name: t.shape for name, t in make_model(architecture).state_dict().items()}
-
-
 def _check_described(path: Path, state: Mapping[str, Tensor], architecture: Architecture):
     "Raise a `UserError` unless the tensors of a file match its architecture."
-    layers, depth = len(numbers_of(state, "layers.")), architecture.depth
-    is_built = layers == architecture.distinct_layers and depth <= MOST_LAYERS  # can be built
-    shapes = _shapes(architecture) if is_built else {}
+    layers, shapes = len(numbers_of(state, "layers.")), {}
+    if layers == architecture.distinct_layers and architecture.depth <= MOST_LAYERS:
+        with torch.device("meta"):
+            shapes = {k: t.shape for k, t in make_model(architecture).state_dict().items()}
     wrong = [k for k in {**state, **shapes} if k not in state or state[k].shape != shapes.get(k)]
     if wrong:
         raise UserError(
@@ -259,7 +234,6 @@ def _own(path: Path, name: str, state: dict[str, Tensor], text: str) -> TrainedW
 
 # %% ../../nbs/models/weights.ipynb #a1c00012
 def _official(path: Path, name: str, state: dict[str, Tensor], **told: Any) -> TrainedWeights:
-    "A file of the official code."
     # A model is drawn before its weights are replaced.
     with torch.random.fork_rng(devices=[]), plain_torch():
         try:
@@ -277,11 +251,10 @@ def read_weights(
     "Read weights; raise a `UserError` for a damaged or foreign file, or one with code."
     path = as_path(path)
     file = _file_of(path)
-    metadata: dict[str, str] = {}
-    if _is_safetensors(file):
-        loaded, metadata = read_safetensors(file)
-    else:
-        loaded = _read_pickle(file)
+    with file.open("rb") as f:
+        start = f.read(9)
+    is_safe = start[8:] == b"{" and not start.startswith(b"PK")
+    loaded, metadata = read_safetensors(file) if is_safe else (_read_pickle(file), {})
     state = _state_of(loaded, file)
     if "crate_nb" in metadata:
         return _own(file, path.name, state, metadata["crate_nb"])
@@ -306,13 +279,9 @@ def resize_positions(
         )
     if old == side:
         return positions
-    return torch.cat([positions[:, :front], _resized(positions[:, front:], old, side)], 1)
-
-
-def _resized(positions: Tensor, old: int, side: int) -> Tensor:
-    "(1, old^2, d) -> (1, side^2, d)."
-    grid = positions.unflatten(1, (old, old)).permute(0, 3, 1, 2)  # (1, d, old, old)
-    return F.interpolate(grid, (side, side), mode="bicubic", align_corners=False).flatten(2).mT
+    grid = positions[:, front:].unflatten(1, (old, old)).permute(0, 3, 1, 2)  # (1, d, old, old)
+    resized = F.interpolate(grid, (side, side), mode="bicubic", align_corners=False)
+    return torch.cat([positions[:, :front], resized.flatten(2).mT], 1)
 
 # %% ../../nbs/models/weights.ipynb #a1c00020
 FREE = ("image_size", "num_classes", "dropout", "head_eps", "norm_twice")  # fields that may differ
@@ -325,9 +294,8 @@ def check_start(
     "Raise a `UserError` that lists every field in which model and weights differ."
     there, here = asdict(weights.architecture), asdict(architecture)
     differ = [k for k in here if k not in FREE and there[k] != here[k]]
-    if not differ:
-        return
-    raise UserError(f"the weights in {weights.file} are {_mismatch(there, here, differ)}")
+    if differ:
+        raise UserError(f"the weights in {weights.file} are {_mismatch(there, here, differ)}")
 
 
 def _mismatch(there: Mapping[str, Any], here: Mapping[str, Any], differ: Sequence[str]) -> str:
@@ -351,26 +319,25 @@ def _mismatch(there: Mapping[str, Any], here: Mapping[str, Any], differ: Sequenc
     return f"of another model ({told}); use its sizes (--set {same})"
 
 # %% ../../nbs/models/weights.ipynb #a1c00021
-def _fitted(name: str, tensor: Tensor, own: Tensor) -> Tensor:
-    "A tensor, resized for the new model if it holds positions."
-    if not name.endswith("positions") or tensor.shape == own.shape:
-        return tensor
-    return resize_positions(tensor, math.isqrt(own.shape[1]))
-
-
 def fit_weights(
     model: LayeredModel,  # from `make_model`; changed in place
     weights: TrainedWeights,  # initial weights
 ) -> LayeredModel:  # `model` itself
     "Load weights into a model: resize positions, keep a classifier's new head."
     check_start(weights, model.architecture)
-    own = model.state_dict()
+    own, file = model.state_dict(), weights.file
     free = "head." if VARIANTS[model.architecture.variant].task == "classification" else ()
-    fitted = {
-        name: _fitted(name, tensor, own.get(name, tensor))
-        for name, tensor in weights.state.items()
-        if not name.startswith(free)
-    }
-    head = {name: tensor for name, tensor in own.items() if name.startswith(free)}
-    load_weights(model, fitted | head)
+    new = {k: t for k, t in weights.state.items() if not k.startswith(free)}
+    for name in (k for k in new if k.endswith("positions") and k in own):
+        if new[name].shape != own[name].shape:
+            if weights.architecture.image_width:
+                raise UserError(f"the images of {file} are not square; give the same image_size")
+            if weights.format == "official" and free:
+                warnings.warn(
+                    f"positions of {file} are resized as a square grid of patches; if its images "
+                    "were not square, load it with load_official and image_size=(height, width)",
+                    stacklevel=2,
+                )
+            new[name] = resize_positions(new[name], math.isqrt(own[name].shape[1]))
+    load_weights(model, new | {k: t for k, t in own.items() if k.startswith(free)})
     return model

@@ -8,7 +8,7 @@ __all__ = ['HELD_AS', 'unwrapped', 'inner_model', 'plain_names', 'is_compiled', 
 # %% ../../nbs/models/wrappers.ipynb #bde0dbbb
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 import torch
 from torch import nn
 from ..core import UserError, check_kind
@@ -87,12 +87,8 @@ def hooked(
     def hook(module, inputs, output):
         see(module, output)  # return None: a result would replace the output
 
-    handles = []
-    try:
+    with ExitStack() as stack:  # a handle of torch is a context that ends by its removal
         for module in modules:
-            handles.append(module.register_forward_hook(hook))
-        with as_written():  # compiled code does not see new hooks
-            yield
-    finally:
-        for handle in handles:
-            handle.remove()
+            stack.enter_context(module.register_forward_hook(hook))
+        stack.enter_context(as_written())  # compiled code does not see new hooks
+        yield

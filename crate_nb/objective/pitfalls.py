@@ -103,20 +103,6 @@ def toy_starts(
     return z, packed.unflatten(-1, (k, p)).transpose(-3, -2)  # a view, so `pack` does not copy
 
 
-def _held(step: Tensor, z: Tensor) -> Tensor:
-    "The step of each draw; its previous tokens where the step diverges or is NaN."
-    bounded = step.abs().amax((-2, -1), keepdim=True) < _LARGEST
-    return torch.where(bounded, step, z)
-
-
-def _check_bounded(z: Tensor, rule: str, layer: int, eps: float, kappa: float | Tensor):
-    if not z.abs().max() < _LARGEST:
-        raise UserError(
-            f"rule {rule} diverges in layer {layer} with kappa = {kappa:g} at eps = {eps:g}; "
-            "choose a smaller kappa (for the cubic rules b and d, kappa ~ eps^4)"
-        )
-
-
 def toy_trajectory(
     rule: str,  # a to e
     z: Tensor,  # tokens (draws, N, d)
@@ -130,8 +116,13 @@ def toy_trajectory(
     rates = [subspace_coding_rate(z, u, eps)]
     for layer in range(1, layers + 1):
         step = z - kappa * rule_step(z, u, rule, eps)
-        z = _held(step, z) if hold else step
-        _check_bounded(z, rule, layer, eps, kappa)
+        bounded = step.abs().amax((-2, -1), keepdim=True) < _LARGEST  # by draw; not if NaN
+        z = torch.where(bounded, step, z) if hold else step
+        if not z.abs().max() < _LARGEST:
+            raise UserError(
+                f"rule {rule} diverges in layer {layer} with kappa = {kappa:g} at eps = {eps:g}; "
+                "choose a smaller kappa (for the cubic rules b and d, kappa ~ eps^4)"
+            )
         rates.append(subspace_coding_rate(z, u, eps))
     rates = torch.stack(rates, 1)  # (draws, layers + 1)
     return torch.stack([rates[:, :-1], rates[:, 1:]], -1)

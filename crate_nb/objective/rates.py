@@ -75,23 +75,14 @@ class RateUndefined(UserError):
 # %% ../../nbs/objective/rates.ipynb #da7a1004
 def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
     "The first precise Cholesky factors: in the dtype of `a`, in float64, or by QR."
-    for dtype, factor in [
-        (a.dtype, _factor),
-        (torch.float64, _factor),
-        (torch.float64, _factor_by_qr),
-    ]:
+    exact = torch.float64
+    for dtype, factor in [(a.dtype, _factor), (exact, _factor), (exact, _factor_by_qr)]:
         chol, precise = factor(a.to(dtype), alphas)
         if precise.all():
             return chol
     if not torch.isfinite(a).all():
-        raise RateUndefined(
-            "coding rate of tokens that are not finite (NaN or inf); "
-            "check the layer that produced them"
-        )
-    raise RateUndefined(
-        "coding rate: I + alpha Gram can't be factorised, not even by QR; "
-        "the tokens are too large for this eps; rescale them or raise eps"
-    )
+        raise RateUndefined("tokens that are not finite (NaN or inf); check the layer before")
+    raise RateUndefined("coding rate of tokens too large for this eps; rescale them or raise eps")
 
 # %% ../../nbs/objective/rates.ipynb #da7a1006
 def _inverse(chol: Tensor, dtype: torch.dtype) -> Tensor:
@@ -235,11 +226,7 @@ def half_logdet_gram(
     a: Tensor,  # (..., n, m); computed in at least float32
     alpha: float | Sequence[float],  # one factor (> 0), or E that share a Gram matrix
 ) -> Tensor:  # (...) nats; (E, ...) for E values of alpha
-    """1/2 logdet(I + alpha A^T A), by Cholesky of the smaller of A^T A and A A^T.
-
-    Raise `RateUndefined` if A is not finite or too large; off the CPU, return NaN instead if the
-    result is differentiated.
-    """
+    "1/2 logdet(I + alpha A^T A), from the smaller Gram matrix; errors as in `coding_rate`."
     alphas = tuple(map(float, alpha)) if isinstance(alpha, Iterable) else (float(alpha),)
     numbers = a.shape[-2] * a.shape[-1] + (1 + 2 * len(alphas)) * min(a.shape[-2:]) ** 2
     with full_precision(a.device):
@@ -321,16 +308,15 @@ def coding_rate(z: Tensor, eps: float | Sequence[float] | Tensor = 0.5) -> Tenso
     Raises
     ------
     RateUndefined
-        If tokens are not finite, or too large for the distortion in float64. If you differentiate
-        the rate on a GPU, it is NaN instead, because the check would synchronise.
+        If tokens are not finite, or too large for the distortion in float64. A rate that is
+        differentiated on a GPU is NaN instead, because the check would synchronise.
     UserError
         If `z` or `eps` has another type or shape.
 
     Notes
     -----
-    We use the smaller of Z^T Z and Z Z^T, and float64 where float32 has too few digits. We compute
-    samples in chunks of 64 MiB, unless `z` has a gradient: then we store the Cholesky factors of
-    the whole batch, min(N, d)^2 numbers per sample and distortion.
+    Samples are computed in chunks of 64 MiB, unless `z` has a gradient: then min(N, d)^2 numbers
+    are stored per sample and distortion.
 
     References
     ----------
@@ -357,14 +343,9 @@ def pack(
 
 # %% ../../nbs/objective/rates.ipynb #da7a1019
 def _check_widths(z: Tensor, u: Tensor) -> None:
-    if u.ndim < 3 or z.ndim < 2:
+    if u.ndim < 3 or z.ndim < 2 or z.shape[-1] != u.shape[-2]:
         raise UserError(
             f"tokens of shape {tuple(z.shape)} and subspaces of shape {tuple(u.shape)}; "
-            "z is (..., N, d) and u is (K, d, p)"
-        )
-    if z.shape[-1] != u.shape[-2]:
-        raise UserError(
-            f"tokens of width {z.shape[-1]} and subspaces of width {u.shape[-2]}; "
             "z is (..., N, d) and u is (K, d, p) with the same d"
         )
 
@@ -377,12 +358,6 @@ def project(
     _check_widths(z, u)
     v = z @ pack(u)  # (..., N, K p)
     return v.unflatten(-1, (u.shape[-3], u.shape[-1])).transpose(-3, -2)
-
-
-def _check_both(z: Tensor, u: Tensor) -> None:
-    _check_widths(z, u)
-    _check_numbers("tokens", z)
-    _check_numbers("subspaces", u)
 
 
 def _project_wide(z: Tensor, u: Tensor) -> Tensor:
@@ -429,9 +404,7 @@ def subspace_coding_rate(
 
     Notes
     -----
-    We compute samples in chunks of 64 MiB, unless `z` or `u` has a gradient: then we store the
-    coordinates and Cholesky factors of the whole batch, K (N p + min(N, p)^2) numbers per sample
-    with one distortion.
+    As for `coding_rate`; with a gradient, K (N p + min(N, p)^2) numbers are stored per sample.
 
     References
     ----------
@@ -445,7 +418,9 @@ def subspace_coding_rate(
     >>> round(subspace_coding_rate(z, u, eps=1.0).item(), 4)  # 2 times 1/2 log(1 + 1/2)
     0.4055
     """
-    _check_both(z, u)
+    _check_widths(z, u)
+    _check_numbers("tokens", z)
+    _check_numbers("subspaces", u)
     n, (K, d, p) = z.shape[-2], u.shape[-3:]
     alpha = _alpha(n, p, eps)
     alphas = (alpha,) if isinstance(alpha, float) else alpha
@@ -465,15 +440,10 @@ def taylor_terms(
     u: Tensor,  # subspaces (K, d, p)
     eps: float = 0.5,  # distortion (> 0), squared inside
 ) -> tuple[Tensor, Tensor]:  # first- and second-order term of R^c, nats (...)
-    """The terms 1/2 sum x and -1/4 sum x^2 of R^c = 1/2 sum log(1 + x), x = alpha_p lambda (eq. 5).
-
-    Errors as in `project` and `check_eps`.
-    """
-    _check_both(z, u)
+    "The terms 1/2 sum x and -1/4 sum x^2 of R^c = 1/2 sum log(1 + x), x = alpha_p lambda (eq. 5)."
     with full_precision(z.device):
         v = _project_wide(z, u)
         n, p = v.shape[-2:]
         gram = v.mT @ v * (p / (n * check_eps(eps) ** 2))  # (..., K, p, p), eigenvalues x
     first = 0.5 * gram.diagonal(dim1=-2, dim2=-1).sum((-2, -1))
-    second = -0.25 * gram.square().sum((-3, -2, -1))
-    return first, second
+    return first, -0.25 * gram.square().sum((-3, -2, -1))

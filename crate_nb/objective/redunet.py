@@ -73,10 +73,7 @@ def class_rate(
     y: Tensor,  # integer labels (m), or memberships (m, K) >= 0 whose rows sum to 1
     eps: float = 0.5,  # distortion (> 0), squared inside
 ) -> Tensor:  # nats per sample; at least float32
-    """R^c(Z; Pi) = sum_j m_j/(2m) logdet(I + d/(m_j eps^2) Z^T diag(Pi_j) Z).
-
-    Raise a `UserError` for wrong shapes, labels that are not integers, or invalid memberships.
-    """
+    "R^c(Z; Pi) = sum_j m_j/(2m) logdet(I + d/(m_j eps^2) Z^T diag(Pi_j) Z)."
     _check_memberships(z, y)
     eps = check_eps(eps)
     with full_precision(z.device):
@@ -241,23 +238,6 @@ def _check_settings(net: "_Vectors"):
         raise UserError(f"layers is {net.layers!r}; give a whole number above 0")
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0029
-def _grow(
-    z: Tensor, y: Tensor, net: "_Vectors", sums: Sequence[Tensor | int], sizes: Tensor
-) -> tuple[list[Tensor], list[RateLayer], list[RateReduction]]:
-    "New sums, layers and rates; the last sums and rates are after the last layer."
-    new_sums, layers, rates = [], [], []
-    order, counts = torch.argsort(y), torch.bincount(y, minlength=len(sizes)).tolist()
-    z = z[:, order]
-    for old in sums:
-        total = old + _sorted_sums(z, counts)
-        layer, rate = build_layer(total, sizes, net.eps)
-        new_sums.append(total)
-        layers.append(layer)
-        rates.append(rate)
-        z, _ = layer_step(z, layer, net.eta, net.lam)
-    return new_sums, layers[:-1], rates
-
-
 def _states(z: Tensor, net: "_Vectors") -> Iterator[tuple[Tensor, Tensor]]:
     "Yield features after each layer, and the layer's class estimates."
     for layer in net.layers_:
@@ -281,21 +261,8 @@ def _coded(net: "_Vectors", y: np.ndarray) -> Tensor:
     return torch.tensor(np.searchsorted(net.classes_, y), device=pick_device(net.device))
 
 
-class _Vectors:
+class _Vectors(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
     "Input, layers and output of a ReduNet of vectors."
-
-    eta: float  # settings of `ReduNet`
-    eps: float
-    lam: float
-    layers: int
-    dtype: str
-    device: str
-    n_features_in_: int  # d, set by scikit-learn in `fit`
-    classes_: np.ndarray  # sorted labels (K)
-    layers_: list[RateLayer]  # L layers
-    history_: pd.DataFrame  # rates by layer of the training samples
-    _sums: Sequence[Tensor | int]  # class sums at each layer; 0 before the first samples
-    _sizes: Tensor | int  # samples per class (K); 0 before the first samples
 
     @property
     def _n_features_out(self) -> int:
@@ -328,15 +295,19 @@ class _Vectors:
         return self._add(X, _coded(self, y))
 
     def _add(self, X: np.ndarray, y: Tensor):
-        self._sizes = self._sizes + torch.bincount(y, minlength=len(self.classes_))
-        grown = _grow(self._enter(X), y, self, self._sums, self._sizes)
-        self._sums, self.layers_, rates = grown
-        self.history_ = _table(rates)
+        "Add samples to the sums of each layer, and build all layers from the new sums."
+        counts = torch.bincount(y, minlength=len(self.classes_))
+        self._sizes = self._sizes + counts
+        z, sums, layers, rates = self._enter(X)[:, torch.argsort(y)], [], [], []
+        for old in self._sums:
+            sums.append(old + _sorted_sums(z, counts.tolist()))
+            layer, rate = build_layer(sums[-1], self._sizes, self.eps)
+            layers.append(layer)
+            rates.append(rate)
+            z, _ = layer_step(z, layer, self.eta, self.lam)
+        # The last sums and rates are after the last layer.
+        self._sums, self.layers_, self.history_ = sums, layers[:-1], _table(rates)
         return self
-
-
-class _Network(_Vectors):
-    "Predictions and rates of a ReduNet layer by layer."
 
     def staged_predict(
         self,
@@ -360,19 +331,13 @@ class _Network(_Vectors):
         for z, pi in _states(start, self):
             labels = pi.argmax(1) if coded is None else coded
             for features in (z,) if found else (start, z):
-                found.append(_rates_of(features, labels, self))
+                sums = class_sums(features, labels, len(self.classes_))
+                chol, _, gamma = _factor(*sums, self.eps)
+                found.append(_rates(chol, gamma))
         return _table(found)
 
-
-def _rates_of(z: Tensor, labels: Tensor, net: _Vectors) -> RateReduction:
-    "Rates of features (1, m, d) with known classes."
-    chol, _, gamma = _factor(*class_sums(z, labels, len(net.classes_)), net.eps)
-    return _rates(chol, gamma)
-
 # %% ../../nbs/objective/redunet.ipynb #12ed002c
-class ReduNet(
-    _Network, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
-):
+class ReduNet(_Vectors):
     """Network that ascends the rate reduction layer by layer, as a scikit-learn classifier.
 
     We build the layers from labelled samples in one pass, without gradients. The methods are
@@ -433,88 +398,45 @@ class ReduNet(
         self.eta, self.eps, self.lam, self.layers = eta, eps, lam, layers
         self.dtype, self.device = dtype, device
 
-    def fit(self, X, y) -> "ReduNet":
-        """Build the layers from labelled samples.
-
-        Parameters
-        ----------
-        X : array_like of shape (m, d)
-            Samples.
-        y : array_like of shape (m,)
-            Labels, numbers or text, of at least two classes.
-
-        Returns
-        -------
-        ReduNet
-            The estimator itself.
-        """
+    def fit(
+        self,
+        X,  # samples (m, d)
+        y,  # labels (m), numbers or text, of at least two classes
+    ) -> "ReduNet":  # the estimator itself
+        "Build the layers from labelled samples."
         return self._begin(X, y, None)
 
-    def partial_fit(self, X, y, classes=None) -> "ReduNet":
-        """Add new samples to the sums of each layer; the first call is `fit`.
-
-        Parameters
-        ----------
-        X : array_like of shape (m, d)
-            Samples.
-        y : array_like of shape (m,)
-            Labels.
-        classes : array_like, optional
-            All labels of later calls, too; used in the first call only. None: the labels in `y`.
-
-        Returns
-        -------
-        ReduNet
-            The estimator itself.
-        """
+    def partial_fit(
+        self,
+        X,  # samples (m, d)
+        y,  # labels (m)
+        classes=None,  # all labels of later calls, too, in the first call; None: those of `y`
+    ) -> "ReduNet":  # the estimator itself
+        "Add new samples to the sums of each layer; the first call is `fit`."
         if not hasattr(self, "layers_"):
             return self._begin(X, y, classes)
         X, y = self._read(X, y)
         return self._add(X, _coded(self, y))
 
-    def transform(self, X) -> np.ndarray:
-        """Features after the last layer.
-
-        Parameters
-        ----------
-        X : array_like of shape (m, d)
-            Samples.
-
-        Returns
-        -------
-        numpy.ndarray of shape (m, d)
-            Features of unit length.
-        """
+    def transform(
+        self,
+        X,  # samples (m, d)
+    ) -> np.ndarray:  # (m, d), of unit length
+        "Features after the last layer."
         return self._leave(self._last(X)[0])
 
-    def predict_proba(self, X) -> np.ndarray:
-        """Class estimates pi of the last layer.
-
-        Parameters
-        ----------
-        X : array_like of shape (m, d)
-            Samples.
-
-        Returns
-        -------
-        numpy.ndarray of shape (m, K)
-            Rows sum to 1.
-        """
+    def predict_proba(
+        self,
+        X,  # samples (m, d)
+    ) -> np.ndarray:  # (m, K), rows sum to 1
+        "Class estimates pi of the last layer."
         return self._last(X)[1].cpu().numpy()
 
-    def predict(self, X) -> np.ndarray:
-        """Class with the largest pi at the last layer.
-
-        Parameters
-        ----------
-        X : array_like of shape (m, d)
-            Samples.
-
-        Returns
-        -------
-        numpy.ndarray of shape (m,)
-            Labels.
-        """
+    def predict(
+        self,
+        X,  # samples (m, d)
+    ) -> np.ndarray:  # labels (m)
+        "Class with the largest pi at the last layer."
         chosen = self.predict_proba(X).argmax(1)
         return self.classes_[chosen]
 

@@ -24,40 +24,12 @@ SPARSITY: dict[str, Callable[[Tensor], Tensor]] = {  # name -> (z (..., N, d)) -
 
 # %% ../../nbs/objective/srr.ipynb #515d6de8
 def srr_terms(
-    z: Tensor, u: Tensor | None, eps: float | Sequence[float] | Tensor = 0.5, sparsity: str = "l0"
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Rate, subspace rate and sparsity of tokens.
-
-    Parameters
-    ----------
-    z : Tensor, shape (..., N, d)
-        Tokens as rows.
-    u : Tensor, shape (K, d, p), or None
-        Subspaces, each with a basis of p columns. None: R^c is undefined.
-    eps : float, or E of them in a sequence, an array or a 1-d tensor, default 0.5
-        Distortion (> 0), in units of the tokens and squared inside.
-    sparsity : str, default "l0"
-        Row of `SPARSITY`: `l0` counts non-zero entries (no gradient), `l1` sums |z|.
-
-    Returns
-    -------
-    rate, subspace_rate : Tensor, shape (...), or (E, ...) for several distortions
-        R and R^c in nats per sample; R^c is NaN without subspaces.
-    size : Tensor, shape (...)
-        ||Z||_0 or ||Z||_1 per sample.
-
-    Raises
-    ------
-    UserError
-        If `sparsity` is unknown, and as for `coding_rate` and `subspace_coding_rate`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> rate, subspace_rate, size = srr_terms(torch.eye(2), None)
-    >>> size.item()
-    2.0
-    """
+    z: Tensor,  # tokens (..., N, d)
+    u: Tensor | None,  # subspaces (K, d, p); None: R^c is undefined
+    eps: float | Sequence[float] | Tensor = 0.5,  # distortion (> 0), squared inside; or E
+    sparsity: str = "l0",  # row of `SPARSITY`
+) -> tuple[Tensor, Tensor, Tensor]:  # R and R^c, nats (...) or (E, ...); ||Z||_0 or ||Z||_1 (...)
+    "Rate, subspace rate (NaN without subspaces) and sparsity per sample; errors as for the rates."
     row = SPARSITY[check_choice("sparsity", sparsity, SPARSITY)]
     rate = coding_rate(z, eps)
     if u is None:
@@ -84,8 +56,8 @@ def sparse_rate_reduction(
         Distortion (> 0), in units of the tokens and squared inside.
     lam : float, default 0.1
         Weight of the sparsity.
-    sparsity : str, default "l0"
-        Row of `SPARSITY`: `l0` counts non-zero entries (no gradient), `l1` sums |z|.
+    sparsity : {"l0", "l1"}, default "l0"
+        Non-zero entries (no gradient), or sum of |z|.
 
     Returns
     -------
@@ -169,35 +141,14 @@ def layer_srr(
     return sparse_rate_reduction(layer(z.detach()), u, eps, lam, sparsity).mean()
 
 # %% ../../nbs/objective/srr.ipynb #efa96f18
-def pick_layer(layer: int | str, depth: int, g: torch.Generator | None = None) -> int:
-    """Choose the layer to regularise in this step.
-
-    Parameters
-    ----------
-    layer : int or str
-        1 to L, or `random` for a uniform draw.
-    depth : int
-        Number of layers L.
-    g : torch.Generator, optional
-        Source of randomness; by default torch's.
-
-    Returns
-    -------
-    int
-        1 to L.
-
-    Raises
-    ------
-    UserError
-        If `layer` is anything else.
-
-    Examples
-    --------
-    >>> pick_layer(3, depth=12)
-    3
-    """
+def pick_layer(
+    layer: int | str,  # 1 to L, -1 to -L from the end, or `random` for a uniform draw
+    depth: int,  # number of layers L
+    g: torch.Generator | None = None,  # source of randomness; None: torch's
+) -> int:  # 1 to L
+    "Choose the layer to regularise in this step; raise a `UserError` for another one."
     if layer == "random":
         return int(torch.randint(1, depth + 1, (), generator=g))
-    if not (isinstance(layer, int) and 1 <= layer <= depth):
-        raise UserError(f"SRR layer {layer!r}; allowed: 1 to {depth}, or random")
-    return layer
+    if not (isinstance(layer, int) and 1 <= abs(layer) <= depth):
+        raise UserError(f"SRR layer {layer!r}; allowed: 1 to {depth}, -1 to -{depth}, or random")
+    return layer % (depth + 1)
