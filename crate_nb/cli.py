@@ -4,7 +4,7 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import ast, difflib, importlib, io, json, os, shlex, shutil, sys, tempfile, time, warnings
+import ast, difflib, errno, importlib, io, json, os, shlex, shutil, sys, tempfile, time, warnings
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -133,6 +133,11 @@ def main(
             raise e.__cause__ from None
         click.echo("\ninterrupted; run the same command again to resume", err=True)
         code = 130
+    except OSError as e:
+        if e.errno != errno.ENOSPC:
+            raise
+        code = _fail(f"the output can't be written ({e.strerror}); free space")
+        sys.stdout = open(os.devnull, "w")  # or Python fails again at its end
     sys.exit(code)
 
 # %% ../nbs/cli.ipynb #c1100005

@@ -4,18 +4,18 @@
 
 # %% auto #0
 __all__ = ['ARCHIVES', 'CLASSES', 'TREES', 'NAMES', 'STATISTICS', 'ImageData', 'load_digits', 'Archive', 'find_archive',
-           'fetch_archive', 'read_archive', 'ImageTree', 'tree_order', 'tree_files', 'check_tree', 'find_tree',
-           'fetch_tree', 'dataset_name', 'files_state', 'load_data', 'normalise', 'dataset_sizes', 'dataset_shape']
+           'fetch_archive', 'read_archive', 'ImageTree', 'tree_order', 'check_tree', 'find_tree', 'fetch_tree',
+           'dataset_name', 'files_state', 'load_data', 'normalise', 'dataset_sizes', 'dataset_shape']
 
 # %% ../../nbs/training/data.ipynb #ce1e8ed7
 import gzip, hashlib, io, itertools, json, os, random, tarfile, warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-import numpy as np, torch
+import torch
 from torch import Tensor
 from ..core import UserError, as_path, generator, home, plain_torch, progress_bar, reading
 from ..core import say_once, tensor_digest, visible, write_atomic
@@ -56,9 +56,11 @@ class ImageData:
             return self._held_out(test).subset(train, test, part, val)
         count, tests = len(self.x_train), len(self.x_test)
         first = part * (train or 0)
-        wanted = first + (train or 1) + val
-        if wanted > count or train == 0:
-            self._refuse(train, part, val)
+        if first + (train or 1) + val > count or train == 0:
+            wanted = f"{'all' if train is None else train} train images requested"
+            wanted += f", part {part}" if part else ""
+            wanted += f", with {val} for validation" if val else ""
+            raise UserError(f"{wanted}; {self.name} has {count}")
         if test is not None and not 1 <= test <= tests:
             raise UserError(f"{test} test images requested; {self.name} has {tests}")
         last, order = first + train if train else count - val, self._shuffled("train")
@@ -78,11 +80,8 @@ class ImageData:
     def _held_out(self, test: int | None) -> "ImageData":
         count = len(self.x_train)
         if test is None or not 1 <= test < count:
-            what = "choose how many to hold out"
-            if test is not None:
-                what = f"{test} can't be held out, but 1 to {count - 1} can"
             raise UserError(
-                f"{self.name} has {count} images and no test split; {what}, "
+                f"{self.name} has {count} images and no test split; hold out 1 to {count - 1}, "
                 "such as test_size=100 (--set test_size=100), or add a folder test"
             )
         order = self._shuffled("train")
@@ -94,18 +93,7 @@ class ImageData:
         n = len(getattr(self, f"x_{split}"))
         return torch.randperm(n, generator=generator("subset", split, n))
 
-    def _refuse(self, train: int | None, part: int, val: int):
-        wanted = f"{'all' if train is None else train} train images requested"
-        wanted += f", part {part}" if part else ""
-        wanted += f", with {val} for validation" if val else ""
-        raise UserError(f"{wanted}; {self.name} has {len(self.x_train)}")
-
 # %% ../../nbs/training/data.ipynb #b4e81235
-def _every_fifth(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    test = torch.arange(len(x)) % 5 == 0
-    return x[~test], y[~test], x[test], y[test]
-
-
 def load_digits() -> ImageData:
     "scikit-learn's digits: 1,437 + 360 images (1, 8, 8), greys 0 to 16 scaled to 0 to 255."
     from sklearn.datasets import load_digits as sklearn_digits
@@ -113,8 +101,9 @@ def load_digits() -> ImageData:
     raw = sklearn_digits()
     order = torch.randperm(len(raw.target), generator=generator("digits"))
     grey = (torch.from_numpy(raw.images) * (255 / 16)).round().to(torch.uint8)
-    labels = torch.from_numpy(raw.target).long()
-    parts = _every_fifth(grey[order, None], labels[order])
+    x, y = grey[order, None], torch.from_numpy(raw.target).long()[order]
+    test = torch.arange(len(x)) % 5 == 0
+    parts = x[~test], y[~test], x[test], y[test]
     return ImageData("digits", 10, *parts, digest=tensor_digest(*parts))
 
 # %% ../../nbs/training/data.ipynb #32a1c534
@@ -179,8 +168,8 @@ def _places(folder: Path | None, holds: str) -> list[Path]:
     return [*named, _downloads()]
 
 
-def _download(url: str, checksum: str | None, file: str, target: Path) -> Path:
-    "Download `url` to `target/file` with a progress bar; failures raise exceptions."
+def _download(url: str, checksum: str | None, file: str) -> Path:
+    "Download `url` as `file` with a progress bar; failures raise exceptions."
     with warnings.catch_warnings():  # tqdm looks for notebook widgets, but a plain bar is enough
         warnings.filterwarnings("ignore", message="IProgress not found")
         import pooch
@@ -188,7 +177,7 @@ def _download(url: str, checksum: str | None, file: str, target: Path) -> Path:
     # No bar for a mirror that does not respond.
     with progress_bar(unit="B", unit_scale=True, delay=0.5) as bar:
         downloader = pooch.HTTPDownloader(progressbar=bar, timeout=30)
-        return Path(pooch.retrieve(url, checksum, file, target, downloader=downloader))
+        return Path(pooch.retrieve(url, checksum, file, _downloads(), downloader=downloader))
 
 # %% ../../nbs/training/data.ipynb #da7a5007
 def find_archive(
@@ -198,10 +187,7 @@ def find_archive(
     "Find an archive in `folder`, `$CRATE_NB_DATA` or the downloads; a `UserError` if damaged."
     candidates = [f / a.file for f in _places(folder, f"one that holds {a.file}")]
     path = next((p for p in candidates if p.is_file()), None)
-    if path is None:
-        return None
-    found = _md5(path)
-    if found != a.md5:
+    if path and (found := _md5(path)) != a.md5:
         raise UserError(
             f"{path} is damaged or not the official file (md5 {found}, expected {a.md5}); "
             "delete it and download it again"
@@ -214,126 +200,51 @@ def fetch_archive(
     folder: Path | None = None,  # searched first, as in `find_archive`; we never download to it
 ) -> Path:
     "Find or download a verified archive; a `UserError` if all mirrors fail."
-    path = find_archive(a, folder)
-    if path:
+    if path := find_archive(a, folder):
         return path
-    target = _downloads()
     failures = []
     for mirror in a.mirrors:
         try:
-            return _download(mirror + a.file, f"md5:{a.md5}", a.file, target)
+            return _download(mirror + a.file, f"md5:{a.md5}", a.file)
         except Exception as e:
-            host = mirror.split("/")[2]
-            failures.append(f"{host} ({type(e).__name__})")
+            failures.append(f"{mirror.split('/')[2]} ({type(e).__name__})")
     raise UserError(
         f"could not download {a.file} from {', '.join(failures)}; "
-        f"put the file into {target} or set CRATE_NB_DATA to its folder"
+        f"put the file into {_downloads()} or set CRATE_NB_DATA to its folder"
     )
 
 # %% ../../nbs/training/data.ipynb #6f9e0ac2
-class _Bounded:
-    "A file reader with a limit on the bytes read."
-
-    def __init__(self, file: io.BufferedIOBase, path: Path, limit: int):
-        self.file, self.path, self.limit, self.left = file, path, limit, limit
-
-    def read(self, size: int = -1) -> bytes:
-        data = self.file.read(size)
-        self.left -= len(data)
-        if self.left < 0:
-            raise UserError(
-                f"{self.path} unpacks to more than {self.limit:,} bytes; "
-                "it is not the official file, delete it"
-            )
-        return data
+_MOST_BYTES, _MOST_FILES = 2**28, 100_000  # of an unpacked archive
+_ANEW = "it is truncated, damaged or another file; delete it and download it again"
 
 
-@contextmanager
-def _open_tar(path: Path, limit: int) -> Iterator[tarfile.TarFile]:
-    "Open an archive of at most `limit` bytes as a stream; failures to read raise a `UserError`."
-    again = "it is truncated or damaged, delete it and download it again"
-    with reading(f"{path} can't be read", again), gzip.open(path) as file:
-        bounded: Any = _Bounded(file, path, limit)
-        with tarfile.open(fileobj=bounded, mode="r|", bufsize=2**20) as tar:
-            yield tar
-
-
-def _check_member(m: tarfile.TarInfo, path: Path) -> None:
-    inside = not m.name.startswith("/") and ".." not in Path(m.name).parts
-    if not (inside and (m.isfile() or m.isdir()) and not m.issparse()):
-        raise UserError(
-            f"{path} holds {m.name!r}, a path or link that leaves the archive, or a special file; "
-            "it is not the official file, delete it"
-        )
-
-
-def _content(tar: tarfile.TarFile, m: tarfile.TarInfo) -> bytes:
-    file = tar.extractfile(m)
-    if file is None:
-        raise ValueError(f"{m.name!r} is a folder")
-    return file.read()
+def _unpacked(path: Path) -> dict[str, bytes]:
+    "The files of an archive by name; we read nothing beyond the limits."
+    tar: Any
+    with gzip.open(path) as file:
+        content = io.BytesIO(file.read(_MOST_BYTES))
+    with tarfile.open(fileobj=content, mode="r|") as tar:
+        members = (m for m in itertools.islice(tar, _MOST_FILES) if m.isfile() and not m.issparse())
+        return {m.name.removeprefix("./"): tar.extractfile(m).read() for m in members}
 
 # %% ../../nbs/training/data.ipynb #da7a5011
-def _width(a: Archive) -> int:
-    return a.label_bytes + 3 * a.size**2
-
-
-def _check_bytes(found: int, rows: int, where: str, a: Archive) -> None:
-    if found != rows * _width(a):
-        raise UserError(
-            f"{where} has {found} bytes, expected {rows * _width(a)}; "
-            "the file is truncated or of another data set, download it again"
-        )
-
-
-def _read_rows(data: bytes, where: str, a: Archive) -> tuple[Tensor, Tensor]:
-    "Images (rows, 3, size, size) and labels (rows,) of one member."
-    table = torch.from_numpy(np.frombuffer(data, np.uint8).reshape(-1, _width(a)).copy())
-    y = table[:, a.label_bytes - 1].long()
-    if y.max() >= a.classes:
-        raise UserError(
-            f"{where} has the label {int(y.max())}, allowed: 0 to {a.classes - 1}; "
-            "the file is damaged or of another data set"
-        )
-    return table[:, a.label_bytes :].reshape(-1, 3, a.size, a.size), y
-
-
-def _concatenate(parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    x, y = zip(*parts)
-    return torch.cat(x), torch.cat(y)
-
-# %% ../../nbs/training/data.ipynb #da7a5013
-_OTHER_BYTES = 2**22  # bytes of an archive for names, padding and texts
-
-
-def _read_members(path: Path, rows: dict[str, int], a: Archive) -> dict:
-    "Images and labels by member; `rows` gives the number of images of each member."
-    found = {}
-    images = sum(rows.values()) * _width(a)
-    with _open_tar(path, images + _OTHER_BYTES) as tar:
-        for m in tar:
-            _check_member(m, path)
-            name = m.name.removeprefix("./")
-            if name in rows:
-                where = f"{path}: {name}"
-                _check_bytes(m.size, rows[name], where, a)
-                found[name] = _read_rows(_content(tar, m), where, a)
-    return found
+def _read_split(files: list[bytes], a: Archive) -> tuple[Tensor, Tensor]:
+    "Images (rows, 3, size, size) and labels (rows,) of the members of a split."
+    rows = torch.frombuffer(bytearray(b"".join(files)), dtype=torch.uint8)
+    rows = rows.view(-1, a.label_bytes + 3 * a.size**2)
+    x = rows[:, a.label_bytes :].reshape(-1, 3, a.size, a.size)
+    return x, rows[:, a.label_bytes - 1].long()
 
 
 def read_archive(
-    path: Path,  # the file; we do not verify its checksum here
+    path: Path,  # the file; its checksum is verified when it is found or fetched
     a: Archive,  # its expected content
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
     "Read all images and labels of an archive; a `UserError` if it is damaged or the wrong one."
-    train_rows, test_rows = a.rows
-    rows = dict.fromkeys(a.train, train_rows) | dict.fromkeys(a.test, test_rows)
-    found = _read_members(path, rows, a)
-    for name in rows:
-        if name not in found:
-            raise UserError(f"{path} has no {name}; it is not the official file, download it again")
-    train, test = ([found[name] for name in names] for names in (a.train, a.test))
-    return *_concatenate(train), *_concatenate(test)
+    with reading(f"{path} can't be read", _ANEW):
+        files = _unpacked(path)
+        train, test = ([files[name] for name in names] for names in (a.train, a.test))
+        return *_read_split(train, a), *_read_split(test, a)
 
 # %% ../../nbs/training/data.ipynb #ca7f0001
 @dataclass(frozen=True)
@@ -346,11 +257,6 @@ class ImageTree:
     digest: str  # of the decoded images, as `ImageData.digest`
     classes: tuple[str, ...]  # the label is the index
     sizes: tuple[int, int]  # number of training and test images
-
-    @property
-    def url(self) -> str:
-        "URL of the commit's archive."
-        return f"https://github.com/{self.repository}/archive/{self.commit}.tar.gz"
 
 # %% ../../nbs/training/data.ipynb #da7a5029
 CLASSES = tuple(  # of CIFAR-10, in label order
@@ -380,42 +286,23 @@ def tree_order(
     return splits
 
 # %% ../../nbs/training/data.ipynb #da7a5032
-_MOST_BYTES = 2**28  # of an unpacked archive
-_OTHER_FILES = 1000  # number of folders and texts in an archive
-
-
-def _files_of_archive(path: Path, tree: ImageTree) -> dict[str, bytes]:
-    most = sum(tree.sizes) + _OTHER_FILES
-    files = {}
-    with _open_tar(path, _MOST_BYTES) as tar:
-        for number, m in enumerate(tar):
-            if number == most:
-                raise UserError(
-                    f"{path} holds more than {most:,} files; it is not the archive of "
-                    f"{tree.repository}; delete it"
-                )
-            if m.isfile() and m.name.endswith(".jpg") and "/." not in m.name:
-                files[m.name.partition("/")[2]] = _content(tar, m)
-    return files
-
-
-def tree_files(
-    source: Path,  # a folder with `train/` and `test/`, or the archive of a commit
-    tree: ImageTree,  # its expected content; we reject an archive of many more files
-) -> dict[str, bytes]:  # path relative to the repository -> the file
+def _tree_files(source: Path) -> dict[str, bytes]:  # path relative to the repository -> the file
     "Read all JPEG files of a clone or of a downloaded archive."
     if source.is_file():
-        return _files_of_archive(source, tree)
+        with reading(f"{source} can't be read", _ANEW):
+            found = _unpacked(source).items()
+        shown = {n: f for n, f in found if n.endswith(".jpg") and "/." not in n}
+        return {name.partition("/")[2]: file for name, file in shown.items()}
     paths = [p for split in ("train", "test") for p in visible(source / split, "*/*.jpg")]
     return {p.relative_to(source).as_posix(): p.read_bytes() for p in paths}
 
 # %% ../../nbs/training/data.ipynb #da7a5034
 def check_tree(
-    source: Path,  # as for `tree_files`
+    source: Path,  # a folder with `train/` and `test/`, or the archive of a commit
     tree: ImageTree,  # its expected content
 ) -> dict[str, list[tuple[bytes, int]]]:  # split -> (file, label) of each row
     "The rows of a repository of JPEG files; a `UserError` unless they match its commit."
-    files = tree_files(source, tree)
+    files = _tree_files(source)
     splits = tree_order(files)
     digest = hashlib.sha256()
     for p in itertools.chain(*splits.values()):
@@ -430,11 +317,6 @@ def check_tree(
         for split, paths in splits.items()
     }
 
-
-def _decode_split(rows: list[tuple[bytes, int]]) -> tuple[Tensor, Tensor]:
-    images = torch.stack([decode(file) for file, _ in rows])
-    return images, torch.as_tensor([label for _, label in rows])
-
 # %% ../../nbs/training/data.ipynb #ca7f0005
 def _tree_archive(name: str) -> str:
     return f"{name}-{TREES[name].commit[:12]}.tar.gz"
@@ -442,26 +324,23 @@ def _tree_archive(name: str) -> str:
 
 def _holds_tree(place: Path) -> bool:
     "Whether `place` looks like a clone, or a parquet folder with both splits."
-    clone = (place / "train").is_dir() and (place / "test").is_dir()
-    parquet = (place / "train.parquet").is_file() and (place / "test.parquet").is_file()
-    return clone or parquet
+    splits = (place / "train", place / "test")
+    return all(p.is_dir() for p in splits) or all(
+        p.with_suffix(".parquet").is_file() for p in splits
+    )
 
 
 def find_tree(
     name: str,  # a row of `TREES`
-    folder: Path | None = None,  # searched first
+    folder: Path | None = None,  # searched first, with subfolders of the set's or repository's name
 ) -> Path | None:  # a clone, an archive, or a parquet folder; None if not found
-    """Find the images of a repository.
-
-    We search the named folder and its subfolders with the name of the data set or the repository.
-    """
+    "Find the images of a repository."
     repository = TREES[name].repository
     for f in _places(folder, f"a clone of {repository}, or a folder that holds one"):
         for place in (f, f / name, f / repository.split("/")[1]):
             if _holds_tree(place):
                 return place
-        archive = f / _tree_archive(name)
-        if archive.is_file():
+        if (archive := f / _tree_archive(name)).is_file():
             return archive
     return None
 
@@ -471,13 +350,12 @@ def fetch_tree(
     folder: Path | None = None,  # searched first, as in `find_tree`
 ) -> Path:
     "Find or download the images of a repository; a `UserError` if that fails."
-    source = find_tree(name, folder)
-    if source:
+    if source := find_tree(name, folder):
         return source
-    url = TREES[name].url
+    url = f"https://github.com/{TREES[name].repository}/archive/{TREES[name].commit}.tar.gz"
     try:
         # We do not verify the archive's checksum, since `check_tree` checks its files.
-        return _download(url, None, _tree_archive(name), _downloads())
+        return _download(url, None, _tree_archive(name))
     except Exception as e:
         raise UserError(
             f"could not download {url} ({type(e).__name__}); "
@@ -491,10 +369,7 @@ NAMES = ("digits", *ARCHIVES, *TREES)  # known data sets; any other spec is a fo
 def dataset_name(
     spec: str,  # a name in `NAMES`, or a path to a folder
 ) -> str:
-    """The label of results on `spec`: its name, or the name of the folder.
-
-    Raises a `UserError` if `spec` is neither, or a folder with the name of an official set.
-    """
+    "The label of results: the name of a set or folder; a `UserError` if it is neither."
     if spec in NAMES:
         return spec
     folder = as_path(spec)
@@ -550,15 +425,12 @@ def _cached(
     from safetensors.torch import save
 
     path = home() / "data" / "cache" / f"{key}.safetensors"
-    data = _read_cache(path, name, classes)
-    if data:
+    if data := _read_cache(path, name, classes):
         return data
     data = _as_data(name, make(), classes)
     tensors = _written(data)
-    try:
+    with suppress(UserError):  # a read-only or full disk costs time, not the data
         write_atomic(path, save(tensors, metadata=dict(digest=tensor_digest(*tensors.values()))))
-    except UserError:
-        pass  # a read-only or full disk costs time, not the data
     return data
 
 # %% ../../nbs/training/data.ipynb #da7a5047
@@ -585,6 +457,13 @@ def _load_folder(name: str, source: Path, size: int | None = None) -> ImageData:
             f"{source}: {len(absent):,} of {data.classes:,} classes, such as {absent[0]}, have no "
             "training image; a model learns against them, unless you number the others 0, 1, ..."
         )
+    seen = {hash(x.numpy().tobytes()) for x in data.x_train}
+    again = sum(hash(x.numpy().tobytes()) in seen for x in data.x_test)
+    if again and name not in TREES:  # whose images a digest fixes
+        say_once(
+            f"{source}: {again:,} of {len(data.x_test):,} test images are training images, too; "
+            "remove them from one of the splits"
+        )
     return data
 
 
@@ -598,36 +477,30 @@ def files_state(
     return tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
 
 # %% ../../nbs/training/data.ipynb #da7a5049
-def _is_parquet(source: Path) -> bool:
-    return (source / "train.parquet").is_file()
-
-
 def _decode_tree(source: Path, tree: ImageTree) -> _Made:
-    if _is_parquet(source):
+    if (source / "train.parquet").is_file():
         return read_folder(source)
-    rows = check_tree(source, tree)
-    return (*_decode_split(rows["train"]), *_decode_split(rows["test"])), ()
-
-
-def _read_tree(name: str, source: Path | None) -> ImageData:
-    "The images of a repository from `source`, or else from the cache."
-    tree = TREES[name]
-    if source and _is_parquet(source):
-        return _load_folder(name, source)
-    if source:
-        return _as_data(name, _decode_tree(source, tree))
-    key = f"{name}-{tree.digest}"
-    return _cached(name, key, lambda: _decode_tree(fetch_tree(name), tree))
+    tensors: list[Tensor] = []
+    for rows in check_tree(source, tree).values():
+        tensors.append(torch.stack([decode(file) for file, _ in rows]))
+        tensors.append(torch.tensor([label for _, label in rows]))
+    return tuple(tensors), ()
 
 
 def _load_tree(name: str, folder: Path | None) -> ImageData:
-    source = fetch_tree(name, folder) if folder else None
-    data = _read_tree(name, source)
-    expected = TREES[name].digest
-    if data.digest != expected:
+    "The images of a repository from `folder`, or else from the cache."
+    tree, source = TREES[name], fetch_tree(name, folder) if folder else None
+    if source is None:
+        key = f"{name}-{tree.digest}"
+        data = _cached(name, key, lambda: _decode_tree(fetch_tree(name), tree))
+    elif (source / "train.parquet").is_file():
+        data = _load_folder(name, source)
+    else:
+        data = _as_data(name, _decode_tree(source, tree))
+    if data.digest != tree.digest:
         raise UserError(
             f"{source or name}: its pixels differ from those of {name} (digest {data.digest}, "
-            f"expected {expected}): other images, or decoded by another JPEG library; "
+            f"expected {tree.digest}): other images, or decoded by another JPEG library; "
             "rename the folder to use it as another data set"
         )
     return replace(data, names=())  # the set's name determines the classes
@@ -667,9 +540,8 @@ def load_data(spec: str, folder: str | Path | None = None, size: int | None = No
     >>> digits.x_train.shape, digits.x_train.dtype, digits.classes
     (torch.Size([1437, 1, 8, 8]), torch.uint8, 10)
     """
-    name = dataset_name(spec)
+    name, own = dataset_name(spec), as_path(spec)
     named = None if folder is None else as_path(folder)
-    own = as_path(spec)
     if name == "digits":
         return load_digits()
     if name in ARCHIVES:
@@ -715,8 +587,7 @@ def dataset_sizes(
         return 1437, 360
     if name in ARCHIVES:
         a = ARCHIVES[name]
-        train_rows, test_rows = a.rows
-        return len(a.train) * train_rows, len(a.test) * test_rows
+        return len(a.train) * a.rows[0], len(a.test) * a.rows[1]
     if name in TREES:
         return TREES[name].sizes
     return row_counts(find_layout(as_path(spec)))

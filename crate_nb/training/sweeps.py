@@ -4,15 +4,15 @@
 
 # %% auto #0
 __all__ = ['TRAIN', 'find_grid', 'dataset_label', 'fit_sizes', 'place_of', 'plan', 'queue', 'grid_configs', 'sweep_configs',
-           'without_rule', 'Work', 'failure_note', 'run_one', 'worker_devices', 'run_all', 'check_data', 'train_all',
-           'sweep_local', 'best_runs', 'sizes_of', 'estimate_seconds', 'duration']
+           'without_rule', 'Work', 'failure_note', 'run_one', 'run_all', 'check_data', 'train_all', 'sweep_local',
+           'best_runs', 'sizes_of', 'estimate_seconds', 'duration']
 
 # %% ../../nbs/training/sweeps.ipynb #6682ac9e
 import math, multiprocessing, os, signal
 import threading, time, traceback, warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from multiprocessing.connection import Connection
@@ -44,8 +44,7 @@ def find_grid(
     check_choice("grid", name, [*GRIDS, "or the path of a .toml file"])
     check_choice("scale", scale, SCALES)
     if scale not in GRIDS[name]:
-        there = ", ".join(GRIDS[name])
-        raise UserError(f"scale {scale} has no grid of {name}; allowed: {there}")
+        raise UserError(f"scale {scale} has no grid of {name}; allowed: {', '.join(GRIDS[name])}")
     return GRIDS[name][scale]
 
 # %% ../../nbs/training/sweeps.ipynb #16a00002
@@ -143,47 +142,18 @@ def _once(keys: Iterable[str], *where) -> list[RunConfig]:
     return list({c.id: c for key in keys for c in plan(key, *where)}.values())
 
 
-def _order(config: RunConfig) -> tuple[int, int]:
+def _order(config: RunConfig) -> tuple[int, bool, bool]:
     "The sorting key: seed, then plain runs before layer 12 before the other layers."
-    order: dict[object, int] = {None: 0, 12: 1}
-    return config.seed, order.get(config.srr_layer, 2)
+    return config.seed, config.srr_layer is not None, config.srr_layer != 12
 
 
 def queue(
-    experiments: Sequence[str],
-    scale: str = "quick",
-    dataset: str | None = None,
-    seeds: Sequence[int] | None = None,
-) -> list[tuple[list[RunConfig], bool]]:
-    """List the distinct runs of experiments, the most useful first.
-
-    Parameters
-    ----------
-    experiments : sequence of str
-        Rows of `EXPERIMENTS`.
-    scale : str, default "quick"
-        A row of `SCALES`.
-    dataset : str, optional
-        A name, a folder, or a label of records; None: the scale's.
-    seeds : sequence of int, optional
-        None: the scale's; for a grid, only 0.
-
-    Returns
-    -------
-    list of tuple
-        (runs, whether we measure them): the first seed, then the grids, then the other seeds.
-
-    Raises
-    ------
-    UserError
-        For an unknown experiment, scale or data set.
-
-    Examples
-    --------
-    >>> from crate_nb.training.sweeps import queue
-    >>> [(len(runs), measured) for runs, measured in queue(["tab3"], "smoke", seeds=(0, 1))]
-    [(6, False), (6, False)]
-    """
+    experiments: Sequence[str],  # rows of `runs.EXPERIMENTS`
+    scale: str = "quick",  # a row of `runs.SCALES`
+    dataset: str | None = None,  # as for `dataset_label`
+    seeds: Sequence[int] | None = None,  # None: the scale's; for a grid, only 0
+) -> list[tuple[list[RunConfig], bool]]:  # (runs, whether we measure them)
+    "The distinct runs of experiments: of the first seed, then the grids, then the other seeds."
     for key in experiments:
         check_choice("experiment", key, EXPERIMENTS)
     where = (scale, dataset, seeds)
@@ -191,7 +161,7 @@ def queue(
     grids = _once([k for k in experiments if k in GRIDS], *where)
     first = [c for c in trained if c.seed == trained[0].seed]
     parts = [(first, False), (grids, True), (trained[len(first) :], False)]
-    return [(runs, measured) for runs, measured in parts if runs]
+    return [part for part in parts if part[0]]
 
 # %% ../../nbs/training/sweeps.ipynb #5d0a11c2
 def grid_configs(
@@ -225,50 +195,27 @@ def sweep_configs(
     return rule.configs()
 
 # %% ../../nbs/training/sweeps.ipynb #7b1e2405
-def without_rule(name: str, rule: Rule) -> list[str]:
-    """Find records of a rule's runs that started without the rule and are not exempt.
-
-    Parameters
-    ----------
-    name : str
-        The name of the rule, such as E2.
-    rule : Rule
-        The rule, from `read_rules`.
-
-    Returns
-    -------
-    list of str
-        Ids, normally none.
-
-    Examples
-    --------
-    >>> from crate_nb.training.runs import read_rules
-    >>> from crate_nb.training.sweeps import without_rule
-    >>> without_rule("E2", read_rules()["E2"])  # of the records in this home
-    []
-    """
-    store = Store(rule.scale)
-    bound = [*rule.configs(), *rule.configs(candidates=True)]
-    found = [record for config in bound if (record := store.get(config))]
-
-    def obeys(record: Record) -> bool:
-        told = record.provenance.get("rules")  # None: older than all rules
-        is_exempt = told is None and record.config.seed in rule.exempt
-        return is_exempt or (told or {}).get(name) == rule.digest
-
-    return [record.id for record in found if not obeys(record)]
+def without_rule(
+    name: str,  # of the rule, such as `E2`
+    rule: Rule,  # from `runs.read_rules`
+) -> list[str]:  # ids, normally none
+    "Find records of a rule's runs that started without the rule and are not exempt."
+    store, found = Store(rule.scale), []
+    for config in [*rule.configs(), *rule.configs(candidates=True)]:
+        if record := store.get(config):
+            told = record.provenance.get("rules")  # None: older than all rules
+            is_exempt = told is None and config.seed in rule.exempt
+            if not is_exempt and (told or {}).get(name) != rule.digest:
+                found.append(record.id)
+    return found
 
 # %% ../../nbs/training/sweeps.ipynb #8f267735
-def _is_there(record: Record) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class Work:
     "The task of a sweep for each run."
 
     compute: Callable[..., Record] = train  # (config, place, force=, report=); importable
-    leaves: Callable[[Record], bool] = _is_there  # whether a record is complete
+    leaves: Callable[[Record], bool] = bool  # whether a record is complete; importable
     done: str = "trained"  # a word for a finished run
 
     def is_done(
@@ -293,10 +240,8 @@ def failure_note(
 def _note_failure(store: Store, id: str, error: Exception):
     "Save the reason of a failure to the work folder: a line for a `UserError`, else a traceback."
     text = str(error) if isinstance(error, UserError) else traceback.format_exc()
-    try:
+    with suppress(UserError):  # the disk may be full; the caller raises the original error
         write_atomic(failure_note(store, id), text)
-    except UserError:
-        pass  # the disk may be full; the caller raises the original error
 
 
 def run_one(
@@ -308,13 +253,9 @@ def run_one(
     report: Callable | None = None,  # as for `training.train`
     **options,  # fields of `Place`
 ) -> Record:
-    """Compute what is missing of one run of a sweep, and return its record.
-
-    A failure is saved in the run's work folder and raised; `Paused` at a deadline.
-    """
+    "Compute what is missing of a run; a failure is saved in its work folder, and raised."
     place = as_place(place, **options)
     store = place.store(config)
-
     failure_note(store, config.id).unlink(missing_ok=True)
     while True:
         try:
@@ -329,11 +270,8 @@ def run_one(
             raise
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000b
-def worker_devices(
-    device: str = "auto",  # as for `train`; a GPU without an index: all GPUs
-    workers: int | None = None,  # processes, at least 1; None: one per core or GPU
-) -> list[str]:  # one per worker process
-    "The devices of the workers, which share several GPUs evenly; a `UserError` for `workers` < 1."
+def _worker_devices(device: str = "auto", workers: int | None = None) -> list[str]:
+    "The device of each worker; one per core or GPU by default, they share several GPUs evenly."
     if workers is not None and workers < 1:
         raise UserError(f"{workers} workers; give at least 1")
     chosen = pick_device(device)
@@ -416,10 +354,9 @@ def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
     # Workers start here and inherit the mask, so that Ctrl-C never interrupts their imports.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        for id, call in calls.items():
-            futures[id] = pool.submit(_work, *call)
-    except process.BrokenProcessPool:
-        pass
+        with suppress(process.BrokenProcessPool):
+            for id, call in calls.items():
+                futures[id] = pool.submit(_work, *call)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return futures
@@ -465,12 +402,6 @@ def _run_pool(calls: dict[str, tuple], devices: list[str], bar):
     return ended, begun - ended.keys()
 
 # %% ../../nbs/training/sweeps.ipynb #16a00011
-def _suspects(batch: list[str], ended: dict, found: dict, cut_off: set[str]) -> set[str]:
-    if cut_off or found:
-        return cut_off
-    return set(batch) - ended.keys()
-
-
 def _given_up(id: str, kills: int, has_begun: bool) -> str:
     if has_begun:
         return (
@@ -492,7 +423,7 @@ def _run_batches(calls: dict[str, tuple], devices: list[str], bar, max_kills: in
         some = {i: calls[i] for i in batch}
         found, cut_off = _run_pool(some, devices[: len(batch)], bar)
         ended |= found
-        for i in _suspects(batch, ended, found, cut_off):
+        for i in cut_off if cut_off or found else set(batch):
             killed[i] += 1
             if killed[i] >= max_kills:
                 ended[i] = _given_up(i, max_kills, has_begun=bool(found or cut_off))
@@ -512,7 +443,7 @@ def run_all(
     "Run `task` on all configurations in parallel; a paused run is not a failure."
     place = as_place(place, **options)
     images = len(data_for(configs[0], place.data).x_train)
-    devices = worker_devices(place.device, place.workers)
+    devices = _worker_devices(place.device, place.workers)
     calls = {c.id: (task, c, place, force, total_steps(c, images)) for c in configs}
     total, title = sum(call[-1] for call in calls.values()), f"{len(calls)} runs"
     with progress_bar(total=total, unit="step", desc=title, disable=not place.progress) as bar:
@@ -529,18 +460,23 @@ def check_data(
     check_same_images(place.store(first), data_for(first, place.data), first)
 
 
-def _missing(
-    store: Store, configs: Sequence[RunConfig], work: Work
-) -> dict[str, RunConfig]:  # by id
-    "The unfinished runs; also tidies the work folders of the others."
-    missing = {}
+def _swept(
+    configs: Sequence[RunConfig], place: Place, work: Work, force: bool = False
+) -> tuple[int, dict[str, str]]:
+    "Compute the unfinished runs: their number, and the reasons of failures; tidy the others."
+    pick_device(place.device)
+    store, missing = place.store(configs[0]), {}
     for c in configs:
-        record = store.get(c)
-        if not work.is_done(record):
+        if force or not work.is_done(store.get(c)):
             missing[c.id] = c
         else:
             tidy(store, c.id)
-    return missing
+    if missing or place.data is not None:  # fail early if the data are unreadable
+        check_data(configs, place)
+    if not missing:
+        return 0, {}
+    task = partial(run_one, work=work)
+    return len(missing), run_all(list(missing.values()), place, force, task)
 
 
 def train_all(
@@ -551,25 +487,16 @@ def train_all(
     **options,  # fields of `Place`
 ) -> list[Record | None]:  # in the order of `configs`; None: paused at the deadline
     "The records of all `configs`, computed in parallel; a `UserError` at the end if some fail."
-    place = as_place(place, **options)
-    pick_device(place.device)
     if not configs:
         return []
-    store = place.store(configs[0])
-    missing = {c.id: c for c in configs} if force else _missing(store, configs, work)
-    if missing or place.data is not None:  # fail early if the data are unreadable
-        check_data(configs, place)
-    failed = (
-        run_all(list(missing.values()), place, force, partial(run_one, work=work))
-        if missing
-        else {}
-    )
+    place = as_place(place, **options)
+    count, failed = _swept(configs, place, work, force)
     if failed:
         raise UserError(
-            f"{len(failed)} of {len(missing)} runs failed, the others are recorded; "
+            f"{len(failed)} of {count} runs failed, the others are recorded; "
             f"first failure: {next(iter(failed.values()))}"
         )
-    return [store.get(c) for c in configs]
+    return [place.store(configs[0]).get(c) for c in configs]
 
 # %% ../../nbs/training/sweeps.ipynb #9753e1b6
 def sweep_local(
@@ -582,8 +509,7 @@ def sweep_local(
     configs : sequence of RunConfig
         At least one, all on one data set.
     place : Place or str, optional
-        Where to compute and store the runs, or a scale for their records. None: the scale with
-        the runs' sizes, else scale `own`.
+        Where to compute and store the runs, or their scale. None: that of the runs' sizes, or own.
     work : Work, optional
         What to compute for each run: `TRAIN`, or `MEASURE` of `study.measures`.
     **options
@@ -612,12 +538,7 @@ def sweep_local(
     >>> sweep_local(configs, device="cpu")  # nothing is missing
     {}
     """
-    place = as_place(place, **options)
-    store = place.store(configs[0])
-    missing = _missing(store, configs, work)
-    check_data(configs, place)
-    task = partial(run_one, work=work)
-    return run_all(list(missing.values()), place, task=task) if missing else {}
+    return _swept(configs, as_place(place, **options), work)[1]
 
 # %% ../../nbs/training/sweeps.ipynb #be570002
 def best_runs(
@@ -651,17 +572,6 @@ def best_runs(
     return pd.DataFrame(rows).sort_values(score, ascending=not has_accuracy, ignore_index=True)
 
 # %% ../../nbs/training/sweeps.ipynb #16a00015
-def _noise_batch(config: RunConfig, device: torch.device, images: int):
-    "Black images of the data set's shape, labels, and the number of classes."
-    channels, classes = dataset_shape(config.dataset)
-    n = min(images, config.batch_size)
-    if config.image_size > 64 and device.type == "cpu":
-        n = 4
-    shape = (n, channels, config.image_size, config.image_size)
-    x = torch.zeros(shape, dtype=torch.uint8, device=device)
-    return x, torch.zeros(n, dtype=torch.long, device=device), classes
-
-
 def _timed_step(step: Step, x, y, i: int):
     c, layer, g = step.config, step.config.srr_layer, generator(i)
     assert layer != "random", "a step regularises one layer"
@@ -674,13 +584,16 @@ def _timed_step(step: Step, x, y, i: int):
 
 
 @lru_cache(maxsize=64)
-def _seconds_per_image(config: RunConfig, device: str, images: int = 32) -> float:
+def _seconds_per_image(config: RunConfig, device: str) -> float:
     "Training seconds per image, from two timed steps after a warm-up; one CPU thread."
-    chosen = torch.device(device)
+    chosen, side = torch.device(device), config.image_size
     engine = replace(pick_engine(chosen), compiled=False, graphs=False)
+    n = 4 if side > 64 and chosen.type == "cpu" else min(32, config.batch_size)
     with cpu_threads(1) if chosen.type == "cpu" else nullcontext():
-        x, y, classes = _noise_batch(config, chosen, images)
-        model = build_model(config, x.shape[1], classes).to(chosen)
+        channels, classes = dataset_shape(config.dataset)
+        x = torch.zeros((n, channels, side, side), dtype=torch.uint8, device=chosen)
+        y = torch.zeros(n, dtype=torch.long, device=chosen)
+        model = build_model(config, channels, classes).to(chosen)
         step = Step(config, model, engine, task_of(config))
         _timed_step(step, x, y, 0)
         start = time.perf_counter()

@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd, pydantic, torch
 from .. import __version__
 from ..core import UserError, device_name, git_commit, home, parse_json, progress_bar
-from ..core import read_file, reading, visible, with_digest, without_digest, write_atomic
-from .runs import Identified, Seed, one_line
+from ..core import read_file, visible, with_digest, without_digest, write_atomic
+from .runs import Identified, Seed, reading_fields
 
 # %% ../../nbs/training/trials.ipynb #0f920006
 class Trial(Identified):
@@ -24,12 +24,9 @@ class Trial(Identified):
     seed: Seed = 0  # seed of all draws of the trial
 
 # %% ../../nbs/training/trials.ipynb #0f92000a
-class Outcome(pydantic.BaseModel):
+class Outcome(pydantic.BaseModel, frozen=True, strict=True, extra="forbid", allow_inf_nan=False):
     "The stored result of a trial."
 
-    model_config = pydantic.ConfigDict(
-        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
-    )
     id: str  # id of the trial, 12 hex digits
     experiment: str  # name of the experiment
     config: dict[str, Any]  # the fields of the trial
@@ -58,12 +55,8 @@ def read_outcome(
     "Read an outcome; a `UserError` if the file is damaged."
     again = "delete it and run the experiment again"
     content = read_file(path, "outcome")
-    with reading(f"outcome {path} is damaged", again):
-        told = without_digest(parse_json(content))
-    try:
-        outcome = Outcome.model_validate(told)
-    except pydantic.ValidationError as e:
-        raise UserError(f"outcome {path} is damaged ({one_line(e, 'field')}); {again}") from None
+    with reading_fields(f"outcome {path} is damaged", again):
+        outcome = Outcome.model_validate(without_digest(parse_json(content)))
     if outcome.id != path.stem or outcome.experiment != path.parent.name:
         raise UserError(f"outcome {path} belongs to another trial; it was copied, {again}")
     return outcome
@@ -126,36 +119,32 @@ class Trials:
 
 # %% ../../nbs/training/trials.ipynb #0f920010
 _Tables = Mapping[str, Sequence[Mapping[str, Any]]]  # name -> rows
+_Run = Callable[[Any], tuple[Mapping[str, Any], _Tables]]  # a trial -> its numbers and tables
 
 
-def _plain(value: Any) -> Any:
-    "Convert a number of numpy or torch to Python; return anything else unchanged."
-    return value.item() if hasattr(value, "item") else value
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    "A row with numbers of Python instead of numpy's or torch's."
+    return {k: v.item() if hasattr(v, "item") else v for k, v in row.items()}
 
 
-def _provenance(seconds: float) -> dict[str, Any]:
-    return dict(
+def _tried(experiment: str, trial: Trial, run: _Run) -> Outcome:
+    start = time.perf_counter()
+    numbers, tables = run(trial)
+    rows = {name: list(map(_plain, table)) for name, table in tables.items()}
+    columns = {column for table in rows.values() for row in table for column in row}
+    if both := columns & set(type(trial).model_fields):
+        raise UserError(f"column {min(both)!r} of {experiment} is a field of its trials; rename it")
+    made = dict(
         package=__version__,
         commit=git_commit(),
         torch=torch.__version__,
         device=device_name(torch.device("cpu")),
         threads=torch.get_num_threads(),
         utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        seconds=round(seconds, 2),
+        seconds=round(time.perf_counter() - start, 2),
     )
-
-
-def _outcome(
-    experiment: str, trial: Trial, numbers: Mapping[str, Any], tables: _Tables, seconds: float
-) -> Outcome:
-    rows = {k: [{n: _plain(v) for n, v in r.items()} for r in t] for k, t in tables.items()}
-    columns = {column for table in rows.values() for row in table for column in row}
-    if both := columns & set(type(trial).model_fields):
-        raise UserError(
-            f"column {min(both)!r} of {experiment} is a field of its trials; rename the column"
-        )
-    made = _provenance(seconds)
-    try:
+    finite = "return finite numbers, or None where a quantity is not defined"
+    with reading_fields(f"trial {trial.id} of {experiment} fails", finite):
         return Outcome(
             id=trial.id,
             experiment=experiment,
@@ -164,22 +153,8 @@ def _outcome(
             numbers={k: None if v is None else float(v) for k, v in numbers.items()},
             tables=rows,
         )
-    except pydantic.ValidationError as e:
-        raise UserError(
-            f"trial {trial.id} of {experiment}: {one_line(e, 'value')}; "
-            "return finite numbers, or None where a quantity is not defined"
-        ) from None
 
 # %% ../../nbs/training/trials.ipynb #0f920011
-_Run = Callable[[Any], tuple[Mapping[str, Any], _Tables]]  # a trial -> its numbers and tables
-
-
-def _tried(experiment: str, trial: Trial, run: _Run) -> Outcome:
-    start = time.perf_counter()
-    numbers, tables = run(trial)
-    return _outcome(experiment, trial, numbers, tables, time.perf_counter() - start)
-
-
 def run_trials(
     experiment: str,  # name of the experiment
     scale: str,  # a row of `runs.SCALES`
