@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Level', 'Weight', 'PROBE_EPOCHS', 'SCALES', 'QUICK_SCALES', 'RECIPES', 'OWN',
-           'REGULARISED', 'FOUR', 'SIX', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'TYPES', 'EXPERIMENTS', 'GRIDS',
-           'PARTS', 'one_line', 'reading_fields', 'described', 'Described', 'Strict', 'Identified', 'unused_options',
-           'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle', 'varied_fields', 'Rule',
-           'read_rules', 'rules_here', 'rule_digests', 'regularised_at', 'by_data', 'equal_width']
+           'REGULARISED', 'FOUR', 'SIX', 'SIXTEEN', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'TYPES', 'EXPERIMENTS',
+           'GRIDS', 'PARTS', 'one_line', 'reading_fields', 'described', 'Described', 'Strict', 'Identified',
+           'unused_options', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle',
+           'varied_fields', 'Rule', 'read_rules', 'rules_here', 'rule_digests', 'regularised_at', 'by_data',
+           'equal_width']
 
 # %% ../../nbs/training/runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
@@ -653,6 +654,11 @@ REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6
 FOUR = ("crate-c", "crate-n", "crate-t", "crate")  # the variants of Figures 2, 3, Tables 2, 6
 SIX = (*FOUR, "crate-fix", "crate-identity")  # the variants of Table 3
 _ALPHA_STEPS = ("alpha-complete", "alpha-overcomplete", "alpha-decoupled")  # towards CRATE-alpha
+SIXTEEN = (  # types for which SRR is defined
+    *SIX,
+    *("crate-transpose-minus", "crate-identity-minus", "crate-diagonal", "crate-diagonal-minus"),
+    *("tost", "tssa-ista", *_ALPHA_STEPS, "crate-alpha"),
+)
 
 # %% ../../nbs/training/runs.ipynb #98bdda77
 def regularised_at(
