@@ -226,9 +226,10 @@ def save(
     told = _facts(model, bool(known or card))
     if half:
         model = round_to_half(deepcopy(model))
-    config = dict(crate_nb=__version__, weights_digest=weights_digest(model.state_dict()))
-    config |= dict(trained_digest=known.trained if known else trained) | told
-    config |= dict(architecture=asdict(model.architecture))
+    config: dict[str, Any] = dict(crate_nb=__version__)
+    config["weights_digest"] = weights_digest(model.state_dict())
+    config["trained_digest"] = known.trained if known else trained
+    config |= told | dict(architecture=asdict(model.architecture))
     texts: dict[str, bytes | str] = {
         "config.json": json.dumps(config, indent=1, ensure_ascii=False) + "\n",
         "README.md": card or (known.text if known else plain_card(model)),

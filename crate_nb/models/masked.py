@@ -348,6 +348,7 @@ def masked_names(
 # %% ../../nbs/models/masked.ipynb #8a5c0029
 #| export
 #| export
+#| export
 
 # %% ../../nbs/models/masked.ipynb #8a5c002a
 def load_masked(
@@ -392,8 +393,8 @@ def _autoencoder(
         raise UserError(f"the checkpoint has {own} channels, not {channels}; give channels={own}")
     size = math.isqrt(state["decoder_pos_embed"].shape[1] - 1) * patch
     heads = official_heads(variant, dim) if heads is None else heads
-    sizes = dict(image_size=size, patch_size=patch, channels=own, dim=dim)
-    architecture = Architecture(variant, heads=heads, **sizes, **kw)
+    kw |= dict(image_size=size, patch_size=patch, channels=own, dim=dim)
+    architecture = Architecture(variant, heads=heads, **kw)
     return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
 
 # %% ../../nbs/models/masked.ipynb #8a5c0052

@@ -264,6 +264,9 @@ def _coded(net: "_Vectors", y: np.ndarray) -> Tensor:
 class _Vectors(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
     "Input, layers and output of a ReduNet of vectors."
 
+    _sums: Sequence[Tensor | int]  # class sums at each layer; 0 before the first samples
+    _sizes: Tensor | int  # samples per class (K); 0 before the first samples
+
     @property
     def _n_features_out(self) -> int:
         return self.n_features_in_
