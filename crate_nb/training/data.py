@@ -230,7 +230,7 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 # %% ../../nbs/training/data.ipynb #da7a5011
 def _read_split(files: list[bytes], a: Archive) -> tuple[Tensor, Tensor]:
     "Images (rows, 3, size, size) and labels (rows,) of the members of a split."
-    rows = torch.frombuffer(bytearray(b"".join(files)), dtype=torch.uint8)
+    rows = torch.frombuffer(bytearray().join(files), dtype=torch.uint8)
     rows = rows.view(-1, a.label_bytes + 3 * a.size**2)
     x = rows[:, a.label_bytes :].reshape(-1, 3, a.size, a.size)
     return x, rows[:, a.label_bytes - 1].long()

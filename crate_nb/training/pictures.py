@@ -395,7 +395,7 @@ def _check_classes(files: list[_Found], folder: Path):
 
 def _check_table(path: Path):
     "Raise a `UserError` for a table of labels that `datasets` would misread."
-    with path.open("rb") as file:
+    with reading(f"{path} can't be read", "check its permissions"), path.open("rb") as file:
         head = file.readline(2**16)
     _check_pointer(head, path)
     if path.suffix != ".parquet" and b"\0" in head:
