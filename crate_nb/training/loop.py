@@ -22,7 +22,7 @@ from ..core import UserError, check_kind, device_name, git_commit, home, mix, pi
 from ..core import plain_torch, progress_bar, reading, tensor_digest, write_atomic
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
 from ..models.family import LayeredModel, count_parameters
-from ..models.weights import pack_weights, weights_digest
+from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
 from .augment import resize
 from .runs import RunConfig, rule_digests
@@ -667,6 +667,8 @@ def train(
     images = data_for(config, place.data)
     check_same_images(store, images, config)
     _check_subspaces(config, images)
+    if start := find_start(config, place.init):  # before a bar is shown
+        check_start(start, architecture_of(config, images.channels, images.classes))
     check_rates(config, total_steps(config, len(images.x_train)))
     git_commit()  # cached now, since the code may change during training
     with cpu_threads(place.threads):
