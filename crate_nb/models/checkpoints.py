@@ -407,8 +407,8 @@ def recognise(
     held = [p for p in firsts if any(has(f"{p}.{form.marker}") for form in FORMATS.values())]
     if held and not found:
         raise UserError(
-            f"a checkpoint of several modules ({', '.join(firsts)}); give the tensors of one, with "
-            f"names from after the module's, such as {held[0] + '.'!r}"
+            f"a checkpoint of several modules ({', '.join(firsts)}); give the tensors of one, such "
+            f"as those under {held[0] + '.'!r}, named without it"
         )
     told = f"no key of a known system (first: {min(state, default='none')!r})"
     if found:

@@ -396,10 +396,6 @@ OUTPUT_MAPS: dict[str, OutputMap] = {
 }
 
 # %% ../../nbs/models/compress.ipynb #ac1a68e1
-def _wide(t: Tensor | None) -> Tensor | None:
-    return None if t is None else t.double()
-
-
 class Output(nn.Module):
     "Output map of a layer, with its tensors."
 
@@ -445,7 +441,8 @@ class Output(nn.Module):
         u: Tensor | None,  # subspaces (K, d, p), if the map uses them
     ) -> Tensor:  # (K p, d) float64, applied from the right
         "The matrix of the map, without bias."
-        side, weight = _wide(None if u is None else pack(u)), _wide(self.weight)
+        side = None if u is None else pack(u).double()
+        weight = None if self.weight is None else self.weight.double()
         no_bias = None if self.bias is None else torch.zeros_like(self.bias).double()
         device = next((t.device for t in (side, weight) if t is not None), None)
         eye = torch.eye(self.inner, dtype=torch.float64, device=device)

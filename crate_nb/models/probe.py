@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ADAPTERS', 'SUBSPACES', 'Subspaces', 'TERMS', 'effective_rank', 'find_modules', 'head_subspaces', 'call_model',
-           'run_layers', 'Adapter', 'towers_of', 'adapter_of', 'tensor_of', 'tokens_of', 'subspaces_of', 'layers_of',
-           'size_of', 'evaluating', 'SrrWarning', 'layerwise_srr', 'draw_layers', 'published_rates']
+           'Adapter', 'towers_of', 'adapter_of', 'tensor_of', 'tokens_of', 'subspaces_of', 'layers_of', 'size_of',
+           'evaluating', 'SrrWarning', 'layerwise_srr', 'draw_layers', 'published_rates']
 
 # %% ../../nbs/models/probe.ipynb #9b0a0003
 import re, warnings
@@ -195,17 +195,6 @@ def call_model(
     "Run a model on a batch."
     return model(**batch) if isinstance(batch, Mapping) else model(_first(batch))
 
-# %% ../../nbs/models/probe.ipynb #9b0a0017
-def run_layers(
-    model: LayeredModel,  # or any model with tokens(x) -> Z^0 and layers
-    batch: object,  # inputs, or (inputs, ...)
-) -> Tensor:  # Z^L (B, N, d)
-    "Run all layers on all tokens (`forward` may skip tokens in the last layer)."
-    z = model.tokens(_first(batch))
-    for layer in model.layers:
-        z = layer(z)
-    return z
-
 # %% ../../nbs/models/probe.ipynb #9b0a0018
 def _no(_: nn.Module) -> bool:
     return False
@@ -271,8 +260,12 @@ def _has_tokens(model: nn.Module) -> bool:
 
 def _run_own(model: nn.Module, batch: object) -> object:
     "Run all layers of a model of this package, or of one inside, on all tokens."
-    if _has_tokens(model):
-        return run_layers(cast(LayeredModel, model), batch)
+    if _has_tokens(model):  # its `forward` may skip tokens in the last layer
+        own: Any = model
+        z = own.tokens(_first(batch))
+        for layer in own.layers:
+            z = layer(z)
+        return z
     with ExitStack() as stack:  # the last layer gives only the tokens that the head reads
         for layer in [m for m in model.modules() if isinstance(m, Layer)]:
             cut = partial(layer.register_forward_pre_hook, with_kwargs=True)

@@ -197,10 +197,6 @@ def load_tost(
     **kw,  # `dropout` and `tokens_norm` as for `Architecture`
 ) -> TostVision:
     "Load a ToST checkpoint; raise a `UserError` for a missing or misshapen tensor."
-    if not isinstance(image_size, int):
-        raise UserError(
-            f"image_size is {image_size!r}; ToST reads images of any shape, give one side"
-        )
     ours = from_official(state, "tost")
     architecture = _architecture_of(ours, heads, image_size, **kw)
     if architecture.channels != channels:
