@@ -558,24 +558,11 @@ class Store(_Locks):
         _tell_empty(self.root)
         return pd.DataFrame(self.rows())
 
-    def get(self, config: RunConfig | str) -> Record | None:
-        """Return the record of a configuration or an id.
-
-        Parameters
-        ----------
-        config : RunConfig or str
-            A configuration, or its id.
-
-        Returns
-        -------
-        Record or None
-            None if the run is not recorded.
-
-        Raises
-        ------
-        UserError
-            If the file is damaged or edited.
-        """
+    def get(
+        self,
+        config: RunConfig | str,  # a configuration, or its id
+    ) -> Record | None:  # None if the run is not recorded
+        "Return the record of a run; a `UserError` if its file is damaged or edited."
         return _read_if_there(self.path(config if isinstance(config, str) else config.id))
 
     def put(
