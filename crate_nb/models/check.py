@@ -78,8 +78,8 @@ def _check_counts(name: str, model: Classifier):
     frozen = _small_model(name).requires_grad_(False)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         frozen(torch.zeros(4, 2, 12, 12))
-    counted, told = counter.get_total_flops(), model_flops(model, batch=4)
-    assert counted == told, f"{name}: flops() reports {told} FLOP, but we count {counted}"
+    counted, stated = counter.get_total_flops(), model_flops(model, batch=4)
+    assert counted == stated, f"{name}: flops() reports {stated} FLOP, but we count {counted}"
     assert (model_paths(model) >= 0).all(), f"{name}: some path weights are negative"
 
 

@@ -410,10 +410,10 @@ def recognise(
             f"a checkpoint of several modules ({', '.join(firsts)}); give the tensors of one, such "
             f"as those under {held[0] + '.'!r}, named without it"
         )
-    told = f"no key of a known system (first: {min(state, default='none')!r})"
+    described = f"no key of a known system (first: {min(state, default='none')!r})"
     if found:
-        told = f"keys of {' and '.join(FORMATS[name].system for name in found)}"
-    raise UserError(f"a checkpoint with {told}; known: {known}")
+        described = f"keys of {' and '.join(FORMATS[name].system for name in found)}"
+    raise UserError(f"a checkpoint with {described}; known: {known}")
 
 # %% ../../nbs/models/checkpoints.ipynb #4f3ffa7b
 def _our_names(state: Mapping[str, Tensor], system: str) -> dict[str, str]:

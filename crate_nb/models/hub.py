@@ -63,22 +63,22 @@ class About:
         return (x.float() / 255 - mean) / std
 
 # %% ../../nbs/models/hub.ipynb #990a15a4
-_TOLD = ("classes", "mean", "std", "data", "data_digest", "record")
+_FACTS = ("classes", "mean", "std", "data", "data_digest", "record")
 
 
-def _wrong_fact(told: Mapping[str, Any], architecture: Architecture) -> str | None:
+def _wrong_fact(facts: Mapping[str, Any], architecture: Architecture) -> str | None:
     "The first invalid entry of a description; None if all are valid."
     for name in ("mean", "std"):
-        v, count = told[name], architecture.channels
+        v, count = facts[name], architecture.channels
         numbers = [n for n in v if type(n) in (int, float)] if isinstance(v, (list, tuple)) else []
         if not len(numbers) == count == len(v) or not all(map(math.isfinite, numbers)):
             return f"its {name} is not {count} numbers, one for each channel"
-    if min(told["std"]) <= 0:
+    if min(facts["std"]) <= 0:
         return "its std is not above 0"
     for name in ("data", "data_digest", "record"):
-        if not isinstance(told[name], str):
+        if not isinstance(facts[name], str):
             return f"its {name} is not text"
-    names = told["classes"]
+    names = facts["classes"]
     count = architecture.num_classes if classifies(architecture.variant) else 0
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         return "its classes are not a list of names"
@@ -87,19 +87,19 @@ def _wrong_fact(told: Mapping[str, Any], architecture: Architecture) -> str | No
 
 def _about_of(weights: TrainedWeights) -> About | None:
     "The description in a file; None without, a `UserError` for an official checkpoint."
-    told, a = weights.about, weights.architecture
+    facts, a = weights.about, weights.architecture
     if weights.format == "official":
         raise UserError(
             f"{weights.file} is an official checkpoint, without names of classes; load it with "
             "crate_nb.load_official, or start a run from it with crate-nb train --init"
         )
-    absent = [name for name in _TOLD if name not in told]
-    if len(absent) == len(_TOLD) or absent == [name for name in _TOLD if name != "record"]:
+    absent = [name for name in _FACTS if name not in facts]
+    if len(absent) == len(_FACTS) or absent == [name for name in _FACTS if name != "record"]:
         return None
-    wrong = f"its {absent[0]} is missing" if absent else _wrong_fact(told, a)
+    wrong = f"its {absent[0]} is missing" if absent else _wrong_fact(facts, a)
     if wrong:
         raise UserError(f"{weights.file}: {wrong}; it was edited, save the model again")
-    known: Any = {k: tuple(v) if isinstance(v := told[k], list) else v for k in _TOLD}
+    known: Any = {k: tuple(v) if isinstance(v := facts[k], list) else v for k in _FACTS}
     return About(a, **known)
 
 # %% ../../nbs/models/hub.ipynb #e946c0df
@@ -203,11 +203,11 @@ def _facts(model: LayeredModel, same: bool) -> dict[str, Any]:
     about = getattr(model, "about", None)
     if about is None:
         return {}
-    told = replace(about, architecture=model.architecture, record=about.record if same else "")
-    wrong = _wrong_fact(told.as_dict(), model.architecture)
+    facts = replace(about, architecture=model.architecture, record=about.record if same else "")
+    wrong = _wrong_fact(facts.as_dict(), model.architecture)
     if wrong:
         raise UserError(f"model.about does not fit the model: {wrong}; set it, or delete it")
-    return told.as_dict()
+    return facts.as_dict()
 
 
 def save(
@@ -223,19 +223,19 @@ def save(
     known: Card | None = getattr(model, "card", None)
     if known is None or known.digest != trained:  # the weights have changed
         known = None
-    told = _facts(model, bool(known or card))
+    facts = _facts(model, bool(known or card))
     if half:
         model = round_to_half(deepcopy(model))
     config: dict[str, Any] = dict(crate_nb=__version__)
     config["weights_digest"] = weights_digest(model.state_dict())
     config["trained_digest"] = known.trained if known else trained
-    config |= told | dict(architecture=asdict(model.architecture))
+    config |= facts | dict(architecture=asdict(model.architecture))
     texts: dict[str, bytes | str] = {
         "config.json": json.dumps(config, indent=1, ensure_ascii=False) + "\n",
         "README.md": card or (known.text if known else plain_card(model)),
     }
     _check_free(folder, texts, force)
-    _write_folder(folder, dict(texts) | {"model.safetensors": pack_weights(model, half, **told)})
+    _write_folder(folder, dict(texts) | {"model.safetensors": pack_weights(model, half, **facts)})
     return folder
 
 # %% ../../nbs/models/hub.ipynb #102a1be1

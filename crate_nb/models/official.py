@@ -333,7 +333,7 @@ def load_official(
         colours = _channels(theirs, system, channels)
         model = load(theirs, heads=own, channels=colours, **_options(system, said))
     built = _as_built(system, model.architecture, head or ("classes" if is_demo else None))
-    told = dict(heads=heads, channels=channels, head=head) | said
-    _settle(system, built, told, model.architecture)
+    given = dict(heads=heads, channels=channels, head=head) | said
+    _settle(system, built, given, model.architecture)
     model.grid_is_guess = image_size is None and isinstance(model, CRATE)
     return model

@@ -751,8 +751,8 @@ def draw_layers(
     ax = ax or plt.gca()
     many = table.eps.nunique() > 1
     for eps, rows in table.groupby("eps"):
-        told = {"label": f"eps {eps:g}"} if many else {}
-        options: dict[str, Any] = dict(marker="o", ms=3, capsize=2) | told | style
+        labelled = {"label": f"eps {eps:g}"} if many else {}
+        options: dict[str, Any] = dict(marker="o", ms=3, capsize=2) | labelled | style
         ax.errorbar(rows.layer, rows[term], rows[f"{term}_std"], **options)
     ax.set(xlabel="layer", ylabel=_UNITS[term])
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -73,11 +73,11 @@ def pack_weights(
     state = {k: v.detach().cpu().contiguous() for k, v in whole.items()}
     own = dict(architecture=asdict(model.architecture), digest=weights_digest(state))
     about = dict(format=FORMAT) | own | about
-    about["content_digest"] = content_digest(about)
-    told = {"crate_nb": json.dumps(about, ensure_ascii=False)}
+    about["told_digest"] = content_digest(about)
+    metadata = {"crate_nb": json.dumps(about, ensure_ascii=False)}
     if half:
         state = {k: v.half() if v.dtype == torch.float32 else v for k, v in state.items()}
-    return save(state, metadata=told)
+    return save(state, metadata=metadata)
 
 # %% ../../nbs/models/weights.ipynb #a1c0000a
 @dataclass(frozen=True)
@@ -179,13 +179,16 @@ def _state_of(loaded: Any, path: Path) -> dict[str, Tensor]:
     return state
 
 # %% ../../nbs/models/weights.ipynb #a1c00010
-def _architecture(told: Mapping[str, Any]) -> Architecture:
+def _architecture(stored: Mapping[str, Any]) -> Architecture:
     "An architecture from JSON; raise a `TypeError` for a wrong type."
     for field in fields(Architecture):
-        value, allowed = told.get(field.name, field.default), get_args(field.type) or (field.type,)
+        value, allowed = (
+            stored.get(field.name, field.default),
+            get_args(field.type) or (field.type,),
+        )
         if type(value) not in allowed and not (float in allowed and type(value) is int):
             raise TypeError(f"{field.name} is {value!r}")
-    return Architecture(**told)
+    return Architecture(**stored)
 
 
 def _values(text: str, path: Path) -> dict[str, Any]:
@@ -193,7 +196,7 @@ def _values(text: str, path: Path) -> dict[str, Any]:
         about = parse_json(text)
         if about["format"] > FORMAT:
             raise UserError(f"its format is newer than crate_nb supports ({FORMAT}); upgrade it")
-        digest = about.pop("content_digest", None)
+        digest = about.pop("told_digest", None)
         if about.pop("format") > 1 and digest != content_digest(dict(format=FORMAT) | about):
             raise UserError("its description was changed; copy it again")
         return about | dict(architecture=_architecture(about["architecture"]))
@@ -233,11 +236,11 @@ def _own(path: Path, name: str, state: dict[str, Tensor], text: str) -> TrainedW
     return TrainedWeights(name, state, architecture, "crate_nb", about)
 
 # %% ../../nbs/models/weights.ipynb #a1c00012
-def _official(path: Path, name: str, state: dict[str, Tensor], **told: Any) -> TrainedWeights:
+def _official(path: Path, name: str, state: dict[str, Tensor], **options: Any) -> TrainedWeights:
     # A model is drawn before its weights are replaced.
     with torch.random.fork_rng(devices=[]), plain_torch():
         try:
-            model = load_official(state, **told)
+            model = load_official(state, **options)
         except UserError as e:
             raise UserError(f"{path}: {e}") from None
     return TrainedWeights(name, model.state_dict(), model.architecture, "official", {})
@@ -246,7 +249,7 @@ def _official(path: Path, name: str, state: dict[str, Tensor], **told: Any) -> T
 def read_weights(
     path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
     heads: int | None = None,  # K of an official checkpoint; None: as in the published size
-    **told,  # other options of `load_official`, such as `channels`
+    **options,  # other options of `load_official`, such as `channels`
 ) -> TrainedWeights:
     "Read weights; raise a `UserError` for a damaged or foreign file, or one with code."
     path = as_path(path)
@@ -263,7 +266,7 @@ def read_weights(
             f"{file} holds tensors without an architecture; "
             "export the run that trained it (crate-nb export ID FOLDER) and give the folder"
         )
-    return _official(file, path.name, state, heads=heads, **told)
+    return _official(file, path.name, state, heads=heads, **options)
 
 # %% ../../nbs/models/weights.ipynb #a1c0001a
 def resize_positions(
@@ -311,12 +314,14 @@ def _mismatch(there: Mapping[str, Any], here: Mapping[str, Any], differ: Sequenc
             f"of a masked autoencoder, and {here['variant']} "
             f"is not one; start a run of {there['variant']}, or read its features by encode(x)"
         )
-    told = ", ".join(f"{k} {there[k]} and not {here[k]}" for k in differ)
+    differences = ", ".join(f"{k} {there[k]} and not {here[k]}" for k in differ)
     if set(differ) & {f.name for f in fields(Architecture) if f.default in (None, True)}:
-        return f"of another model ({told}), which runs do not support; train it in your own loop"
+        return (
+            f"of another model ({differences}); runs do not support it, so use a loop of your own"
+        )
     own = {"lam"} if made.lam is not None else set()  # set by the variant
     same = " ".join(f"{k}={there[k]}" for k in differ if k not in own)
-    return f"of another model ({told}); use its sizes (--set {same})"
+    return f"of another model ({differences}); use its sizes (--set {same})"
 
 # %% ../../nbs/models/weights.ipynb #a1c00021
 def fit_weights(

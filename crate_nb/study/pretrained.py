@@ -105,7 +105,7 @@ _NO_SETTINGS = {  # no influence on the weights, or given elsewhere in the card
     *("probe_epochs", "probe_size", "probe_eps", "test_every", "dataset", "train_size"),
     *("test_size", "epochs", "init"),
 }
-_TOLD_IF_SET = ("subset", "val_size", "warmup", "levels")  # unset in most runs
+_SHOWN_IF_SET = ("subset", "val_size", "warmup", "levels")  # unset in most runs
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00012
 def _table(rows: dict) -> str:
@@ -118,7 +118,7 @@ def _settings(record: Record) -> str:
     "Training settings and machine."
     unused = _NO_SETTINGS | unused_options(record.config.variant).keys()
     fields = record.config.model_dump(mode="json", exclude=unused)
-    fields = {k: v for k, v in fields.items() if v or k not in _TOLD_IF_SET}
+    fields = {k: v for k, v in fields.items() if v or k not in _SHOWN_IF_SET}
     if record.config.srr_layer is None:
         fields = {k: v for k, v in fields.items() if not k.startswith("srr_")}
     return _table(_facts(record) | {f"`{k}`": v for k, v in fields.items() if v is not None})

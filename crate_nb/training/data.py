@@ -410,10 +410,10 @@ def _read_cache(path: Path, name: str, classes: int | None) -> ImageData | None:
     if not path.is_file():
         return None
     try:
-        tensors, told = read_safetensors(path)
+        tensors, metadata = read_safetensors(path)
         names = tuple(json.loads(bytes(tensors["names"].tolist())))
         data = _as_data(name, (tuple(tensors[n] for n in _TENSORS), names), classes)
-        return data if told["digest"] == tensor_digest(*_written(data).values()) else None
+        return data if metadata["digest"] == tensor_digest(*_written(data).values()) else None
     except Exception:  # for any failure, decode the images again
         return None
 
@@ -444,8 +444,8 @@ def _load_archive(name: str, folder: Path | None) -> ImageData:
 def _fingerprint(layout: Layout, size: int | None) -> str:
     "A hash of everything that determines the images of a folder."
     files = [*layout.train, None, *layout.test, None, *layout.tables]
-    told = [f and (f.relative_to(layout.folder).as_posix(), _md5(f)) for f in files]
-    return hashlib.sha256(repr(["all names", size, told]).encode()).hexdigest()[:16]
+    sums = [f and (f.relative_to(layout.folder).as_posix(), _md5(f)) for f in files]
+    return hashlib.sha256(repr(["all names", size, sums]).encode()).hexdigest()[:16]
 
 
 def _load_folder(name: str, source: Path, size: int | None = None) -> ImageData:

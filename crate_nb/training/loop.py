@@ -70,8 +70,8 @@ def _state_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[s
 def _seal(tensors: dict[str, Tensor], state: str) -> str:
     "A digest of a checkpoint: names and entries of tensors, and the progress."
     names = sorted(tensors)
-    told = repr([names, tensor_digest(*(tensors[k] for k in names)), state])
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    content = repr([names, tensor_digest(*(tensors[k] for k in names)), state])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def save_checkpoint(
@@ -89,11 +89,11 @@ def save_checkpoint(
 _ANEW = "delete it to restart the run"
 
 
-def _progress_of(tensors: dict[str, Tensor], told: dict[str, str]) -> Progress:
+def _progress_of(tensors: dict[str, Tensor], metadata: dict[str, str]) -> Progress:
     "The progress in a checkpoint; a `ValueError` if the file has changed."
-    if told != dict(state=told["state"], seal=_seal(tensors, told["state"])):
+    if metadata != dict(state=metadata["state"], seal=_seal(tensors, metadata["state"])):
         raise ValueError("its tensors or its progress have changed since they were written")
-    progress = pydantic.TypeAdapter(Progress).validate_json(told["state"], strict=True)
+    progress = pydantic.TypeAdapter(Progress).validate_json(metadata["state"], strict=True)
     if len(progress.history) != progress.epoch:
         raise ValueError(f"{len(progress.history)} rows for {progress.epoch} epochs")
     return progress
@@ -101,11 +101,11 @@ def _progress_of(tensors: dict[str, Tensor], told: dict[str, str]) -> Progress:
 
 def _read_checkpoint(path: Path, device: torch.device) -> tuple[dict[str, Tensor], Progress]:
     try:
-        tensors, told = read_safetensors(path, device)
+        tensors, metadata = read_safetensors(path, device)
     except UserError as e:
         raise UserError(f"checkpoint {e}, or {_ANEW}") from None
     with reading(f"checkpoint {path} is damaged", _ANEW):
-        return tensors, _progress_of(tensors, told)
+        return tensors, _progress_of(tensors, metadata)
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]):

@@ -329,8 +329,8 @@ def find_layout(
 # %% ../../nbs/training/pictures.ipynb #b1c70016
 def _kinds(schema: Any) -> dict[str, str]:
     "The columns of a file of parquet, and what `datasets` calls the kind of each."
-    told = json.loads((schema.metadata or {}).get(b"huggingface", "{}"))
-    features = told.get("info", {}).get("features", {})
+    info = json.loads((schema.metadata or {}).get(b"huggingface", "{}"))
+    features = info.get("info", {}).get("features", {})
     kinds = {n: f.get("_type", "") for n, f in features.items() if isinstance(f, dict)}
     return {name: kinds.get(name, "") for name in schema.names}
 
@@ -632,13 +632,13 @@ def _check_labels(train: list[int], test: list[int], folder: Path):
 
 
 def _number(
-    train: list, test: list, told: list[tuple], folder: Path
+    train: list, test: list, listed: list[tuple], folder: Path
 ) -> tuple[list[int], list[int], tuple[str, ...]]:
-    if len({type(y) for y in (*train, *test)}) > 1 or len(set(told)) > 1:
+    if len({type(y) for y in (*train, *test)}) > 1 or len(set(listed)) > 1:
         raise UserError(
             f"{folder}: the labels of its files do not fit; check that they are of one data set"
         )
-    names = told[0] if told else ()
+    names = listed[0] if listed else ()
     if isinstance(train[0], str):
         names = tuple(sorted(set(train)))
         at = {name: i for i, name in enumerate(names)}
@@ -667,11 +667,11 @@ def read_folder(
     read = _parquet_rows if layout.is_parquet else read
     kept = _Kept(sum(row_counts(layout)), size, layout)
     labels: tuple[list, list] = [], []
-    told: list[tuple] = []
+    listed: list[tuple] = []
     for files, ys in zip((layout.train, layout.test), labels):
-        for row in read(layout, files, told) if files else ():
+        for row in read(layout, files, listed) if files else ():
             kept.add(_decode(row.data, size, row.at))
             ys.append(row.label)
-    y_train, y_test, names = _number(*labels, told, layout.folder)
+    y_train, y_test, names = _number(*labels, listed, layout.folder)
     n, x = len(y_train), kept.x[: kept.n]
     return (x[:n], torch.tensor(y_train), x[n:], torch.tensor(y_test, dtype=torch.long)), names

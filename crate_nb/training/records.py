@@ -64,7 +64,7 @@ class Record(Described, frozen=True, strict=True, extra="forbid"):
 
     def probe_frame(self) -> pd.DataFrame:
         "Return layer-wise SRR: one row per epoch, eps and layer, with the columns of `probe`."
-        columns: dict[str, list] = dict(epoch=[], layer=[]) | self.probe
+        columns: dict[str, list] = self.probe or dict(epoch=[], layer=[])
         return pd.DataFrame(columns, dtype=float).astype({"epoch": int, "layer": int})
 
     def history_frame(self) -> pd.DataFrame:
@@ -570,8 +570,8 @@ class Store(_Locks):
         record: Record,  # replaces a stored record with its id
     ) -> Record:  # `record` itself
         "Write a record atomically; a `UserError` if this fails."
-        told = with_digest(record.model_dump(mode="json"))
-        text = json.dumps(told, separators=(",", ":"), allow_nan=False)
+        content = with_digest(record.model_dump(mode="json"))
+        text = json.dumps(content, separators=(",", ":"), allow_nan=False)
         write_atomic(self.path(record.id), text + "\n")
         return record
 

@@ -120,9 +120,9 @@ def _parameters(fields: Mapping[str, pydantic.fields.FieldInfo]) -> str:
     lines = ["Parameters", "----------"]
     for name, field in fields.items():
         default = "" if field.is_required() else f", default {field.get_default()!r}"
-        told = "; ".join([str(field.description), ", ".join(_bounds(field))]).strip("; ")
+        text = "; ".join([str(field.description), ", ".join(_bounds(field))]).strip("; ")
         lines.append(f"{name} : {_kind(field.annotation)}{default}")
-        lines.append(f"    {told[0].upper()}{told[1:]}.")
+        lines.append(f"    {text[0].upper()}{text[1:]}.")
     return "\n".join(lines)
 
 
@@ -632,8 +632,8 @@ def read_rules(
 ) -> dict[str, Rule]:  # by name, such as `E2`
     "Read the frozen rules; a `UserError` if a rule is invalid or there is no file."
     path = project_root() / "data" / "rules.toml" if path is None else path
-    told = _read_toml(path, "rules", "restore the file from the repository")
-    return {name: _rule_of(f"rule {name!r} of {path}", said) for name, said in told.items()}
+    tables = _read_toml(path, "rules", "restore the file from the repository")
+    return {name: _rule_of(f"rule {name!r} of {path}", said) for name, said in tables.items()}
 
 
 def rules_here() -> dict[str, Rule]:  # by name; empty outside a clone

@@ -203,9 +203,9 @@ def without_rule(
     store, found = Store(rule.scale), []
     for config in [*rule.configs(), *rule.configs(candidates=True)]:
         if record := store.get(config):
-            told = record.provenance.get("rules")  # None: older than all rules
-            is_exempt = told is None and config.seed in rule.exempt
-            if not is_exempt and (told or {}).get(name) != rule.digest:
+            digests = record.provenance.get("rules")  # None: older than all rules
+            is_exempt = digests is None and config.seed in rule.exempt
+            if not is_exempt and (digests or {}).get(name) != rule.digest:
                 found.append(record.id)
     return found
 
@@ -286,10 +286,10 @@ _reports: Any = None  # progress connection of a worker
 _device: str | None = None  # device of a worker
 
 
-def _start_worker(reports: Connection, devices: Connection, names: Sequence[str], told: set):
+def _start_worker(reports: Connection, devices: Connection, names: Sequence[str], said: set):
     "Initialise a worker process: ignore Ctrl-C, and end with the parent."
     global _reports, _device
-    SAID.update(told)  # messages already logged by the parent
+    SAID.update(said)  # messages already logged by the parent
     warnings.showwarning = show_warning
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
