@@ -20,7 +20,9 @@ def as_markdown(path: Path) -> str:
     config.TagRemovePreprocessor.enabled = True
     config.TagRemovePreprocessor.remove_input_tags = {"hide"}
     config.MarkdownExporter.preprocessors = ["nbconvert.preprocessors.TagRemovePreprocessor"]
-    text, _ = MarkdownExporter(config=config).from_notebook_node(nbformat.read(path, 4))
+    notebook = nbformat.read(path, 4)
+    notebook.metadata.language_info = {"name": "python"}  # for colours; a clean notebook has none
+    text, _ = MarkdownExporter(config=config).from_notebook_node(notebook)
     return text
 
 
