@@ -157,11 +157,11 @@ def wait_for(
     configs: Sequence[RunConfig],  # as for `sweep_status`
     place: Place | str,  # as for `sweep_status`
     work: Work = TRAIN,  # the work of the sweep
-    every: float = 30.0,  # seconds between checks, at most
+    every: float = 30.0,  # seconds to the second check; the interval grows to four times as many
     progress: bool = True,  # show a bar over runs
 ) -> pd.DataFrame:  # as from `sweep_status`
     "Wait until no run is queued or running; a `UserError` if SLURM is silent six times in a row."
-    pause = min(5.0, every)
+    pause = every
     with progress_bar(total=len(configs), unit="run", disable=not progress) as bar:
         while True:
             start = time.monotonic()
@@ -172,7 +172,7 @@ def wait_for(
             if not {"running", "queued"} & set(status.state):
                 return status
             time.sleep(max(pause, 10 * (time.monotonic() - start) if every else 0))
-            pause = min(1.5 * pause, every)
+            pause = min(1.5 * pause, 4 * every)
 
 # %% ../../nbs/training/slurm.ipynb #066c5481
 class SlurmOptions(Strict):
