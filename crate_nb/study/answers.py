@@ -737,7 +737,7 @@ _NOT_RUN = dict(sign="not run", size="-", measured="", n=0, paper="", other_sett
 def summary(
     claim: Claim,  # the claim of the rows
     rows: pd.DataFrame,  # from `assess`
-) -> dict:  # id, source, claim, quote, differs, sign, size, ...
+) -> dict:  # id, source, claim, quote, differs, and the keys of `_NOT_RUN`
     "One line for a claim: its answers, the deciding check, and the signs in other settings."
     line = dict(id=claim.id, source=claim.source, claim=claim.text, quote=claim.quote)
     line["differs"] = claim.differs

@@ -122,20 +122,20 @@ def plan(
         rows, own = find_grid(experiment, scale).rows(), (0,)
     layers = (None, *regularised_at(scale))
     runs = [
-        _at_scale(row, base.but(seed=s))
-        for s in (own if seeds is None else seeds)
+        at.but(**_values_at(row, at))
+        for at in (base.but(seed=s) for s in (own if seeds is None else seeds))
         for row in rows
         if row.get("srr_layer") in layers
     ]
     return list(dict.fromkeys(runs))  # rows may coincide at some scales
 
 
-def _at_scale(row: dict[str, Any], base: RunConfig) -> RunConfig:
-    "The configuration of a row, whose values may depend on the scale and on earlier values."
+def _values_at(row: dict[str, Any], base: RunConfig) -> dict[str, Any]:
+    "The fields of a row, whose values may depend on the scale and on earlier values."
     values: dict[str, Any] = {}
     for name, value in row.items():
         values[name] = value(base.but(**values)) if callable(value) else value
-    return base.but(**values)
+    return values
 
 # %% ../../nbs/training/sweeps.ipynb #16a00007
 def _once(keys: Iterable[str], *where) -> list[RunConfig]:
@@ -172,7 +172,7 @@ def grid_configs(
     "The distinct configurations of a grid; a `UserError` if one is invalid."
     label = dataset_label(scale, dataset)
     base = scale_config(scale, label)
-    rows = ({k: v(base) if callable(v) else v for k, v in r.items()} for r in grid.rows())
+    rows = (_values_at(row, base) for row in grid.rows())
     made = ((scale_config(scale, **dict(dataset=label) | row), row) for row in rows)
     images = _there(dataset)
     fitted = (without_idle(_fitted(config, images, row)) for config, row in made)
