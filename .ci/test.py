@@ -13,6 +13,7 @@ import json, os, re, subprocess, sys
 
 # Two notebooks run at a time on two cores; more threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from nbdev.test import test_nb
@@ -78,7 +79,10 @@ def run(path: Path) -> tuple[Path, bool, float]:
 def run_all(paths: list[Path]) -> int:
     "Run the notebooks and print one line for each; how many failed."
     failed = 0
-    with ProcessPoolExecutor(2, max_tasks_per_child=1) as pool:
+    # Each notebook has a process of its own, forked from one that has imported other libraries.
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload(["torch", "seaborn", "scipy.stats", "nbdev.test"])
+    with ProcessPoolExecutor(2, mp_context=forks, max_tasks_per_child=1) as pool:
         for path, passed, seconds in pool.map(run, paths):
             failed += not passed
             word = "passed" if passed else "FAILED"
