@@ -4,23 +4,20 @@
 
 # %% auto #0
 __all__ = ['IN_ACCURACY', 'WITHOUT_OVERCONFIDENCE', 'CALIBRATED', 'READINGS', 'IN_LOSS', 'PRIMARY', 'main_width',
-           'complete_grids', 'Study', 'study_of', 'tau_table', 'SeedReplicates', 'specifications', 'of_types', 'tau_of',
-           'rates_alone']
+           'complete_grids', 'Study', 'study_of', 'tau_table', 'specifications', 'of_types']
 
 # %% ../../nbs/study/predictors.ipynb #484d9fd0
 import itertools, math
-from copy import copy
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
 import numpy as np, pandas as pd
 from ..training.runs import Grid
 from ..training.records import Record
 from .measures import PUBLISHED, is_measured
-from .correlation import Parts, TwoWay, compare_taus, comparable
-from .correlation import draws_about_estimate, gap_in_accuracy, measures_in
-from .correlation import model_table, percentile_interval, srr_of, two_way
-from .correlation import two_way_parts, weighted_along, weighted_tau
+from .correlation import Parts, TwoWay, comparable, draws_about_estimate
+from .correlation import gap_in_accuracy, granulated, mean_tau, measures_in
+from .correlation import model_table, overall_table, percentile_interval
+from .correlation import srr_of, two_way, two_way_parts, weighted_tau
 from .answers import Check, Resampled, interval
 
 # %% ../../nbs/study/predictors.ipynb #c1a10012
@@ -77,27 +74,6 @@ READINGS: dict[str, Callable[[Record], float]] = {
 }
 
 
-def _read_as(study: "Study", reading: str) -> "Study | None":
-    value = READINGS[reading]
-    values = study.table.id.map({r.id: value(r) for r in study.records})
-    table = study.table.assign(gap=values)
-    there = values.notna().groupby(table.seed).transform("all")
-    if there.all():
-        view = copy(study)  # shares the draws
-        view.table, view._taus, view._views = table, {}, {}
-        return view
-    seeds = set(table.seed[there])
-    records = [r for r in study.records if r.config.seed in seeds]
-    return Study(records, table[there], study.axes) if there.sum() >= 4 else None
-
-
-def _srr_of_models(
-    study: "Study", eps: float, lam: float = 0.1, layernorm: str = "removed"
-) -> np.ndarray:
-    by_id = {r.id: r for r in study.records}
-    return np.array([srr_of(by_id[i], eps, lam, layernorm=layernorm) for i in study.table.id])
-
-
 class Study:
     "Models of one width of the correlation study, and the taus of their measures."
 
@@ -108,68 +84,89 @@ class Study:
         axes: dict[str, int],  # axis other than the width -> number of its values
     ):
         self.records, self.table, self.axes = records, table.reset_index(drop=True), axes
-        cells = [self.table[axis] for axis in axes if axis != "variant"]
-        self.weights = two_way(self.table.variant, list(zip(*cells)))
-        self._taus: dict[tuple, Parts | None] = {}
-        self._srr: dict[tuple[float, str], np.ndarray] = {}  # by eps and LayerNorm
-        self._views: dict[str, Study | None] = {}  # by reading
+        self.cells = [axis for axis in axes if axis != "variant"]
+        of_models = zip(*(self.table[axis] for axis in self.cells))
+        self.weights = two_way(self.table.variant, list(of_models))
+        self._srr: dict[tuple, np.ndarray] = {}  # by eps, lam and LayerNorm
 
     def read_as(
         self,
         reading: str,  # a row of `READINGS`
     ) -> "Study | None":  # None for fewer than four models
         "The study with another gap, on the grids where every model has it."
-        if reading not in self._views:
-            self._views[reading] = _read_as(self, reading)
-        return self._views[reading]
+        table = self.table.assign(gap=self.of_records(READINGS[reading]))
+        table = table[table.gap.notna().groupby(table.seed).transform("all")]
+        records = [r for r in self.records if r.config.seed in set(table.seed)]
+        return Study(records, table, self.axes) if len(table) >= 4 else None
+
+    def of_records(
+        self,
+        value: Callable[[Record], float],  # of one record
+    ) -> np.ndarray:  # (models,)
+        "A number of each model."
+        by_id = {r.id: r for r in self.records}
+        return np.array([value(by_id[i]) for i in self.table.id])
 
     def values(
         self,
         measure: str,  # a row of `MEASURES`
-        eps: float,  # distortion, for SRR only
-        among: str = "SRR",  # nan for models without this measure
+        eps: float = 0.5,  # distortion, for SRR only
+        lam: float = 0.1,  # weight of the sparsity term, for SRR only
         layernorm: str = "removed",  # or `kept`, for SRR only
     ) -> np.ndarray:  # (models,)
-        "A measure of each model; we compute SRR at `eps` from its recorded terms."
-        is_srr = measure == "SRR"
-        values = self._srr_at(eps, layernorm) if is_srr else self.table[measure].to_numpy()
-        return values if among == "SRR" else np.where(self.table[among].isna(), np.nan, values)
-
-    def _srr_at(self, eps: float, layernorm: str) -> np.ndarray:
-        key = eps, layernorm
+        "A measure of each model; we compute SRR from its recorded terms."
+        if measure != "SRR":
+            return self.table[measure].to_numpy()
+        key = eps, lam, layernorm
         if key not in self._srr:
-            self._srr[key] = _srr_of_models(self, eps, layernorm=layernorm)
+            self._srr[key] = self.of_records(lambda r: srr_of(r, eps, lam, layernorm=layernorm))
         return self._srr[key]
 
     def tau(
         self,
-        measure: str,  # a row of `MEASURES`
-        eps: float,  # distortion, for SRR only
-        axis: str | None = None,  # one of `axes`, for granulated tau; None: all pairs
-        among: str = "SRR",  # restrict to models with this measure
-    ) -> Parts | None:  # None without a complete group
-        "A tau with all its draws."
-        among = among if self.table[among].isna().any() else "SRR"  # fewer cache entries
-        key = (measure, eps if measure == "SRR" else None, axis, among)
-        if key not in self._taus:
-            values = self.values(measure, eps, among)
-            statistic = weighted_along(values, self.table, axis, self.axes)
-            self._taus[key] = two_way_parts(statistic, self.weights) if statistic else None
-        return self._taus[key]
+        values: np.ndarray | pd.Series,  # (models,), nan where a model has none
+        weights: TwoWay | None = None,  # of the models; None: those of the study
+    ) -> Parts:
+        "Overall tau of a quantity with the gap, with all its draws of types and cells."
+        statistic = weighted_tau(values, self.table.gap, self.table.seed)
+        return two_way_parts(statistic, self.weights if weights is None else weights)
 
-    def check(
+    def by_grid(
+        self,
+        values: np.ndarray,  # (models,), nan where a model has none
+        axis: str | None = None,  # of the granulated tau; None: all pairs
+    ) -> np.ndarray:  # (grids,); nan for a grid without a pair, or a complete group of the axis
+        "Tau within each grid; the grids have the same models, trained with other seeds."
+        defined = self.table.assign(value=values).dropna(subset="value")
+        grids = (defined[defined.seed == seed] for seed in sorted(set(self.table.seed)))
+        if axis:
+            return np.array([granulated(f, "value", axis, self.axes) for f in grids])
+        pairs = (f if len(f) > 1 else None for f in grids)
+        return np.array(
+            [math.nan if f is None else mean_tau(f.value, f.gap, f.seed) for f in pairs]
+        )
+
+    def resampled(
         self,
         label: str,  # name in tables
-        parts: Parts | None,  # of a tau, from `tau`, or of a difference of two
+        parts: Parts,  # of a tau, or of a difference of two
+        paper: float | None = None,  # the printed value
+    ) -> Resampled:
+        "Check that a tau, or a difference of two, is positive, with types and cells drawn."
+        draws = tuple(draws_about_estimate(parts))
+        grids = self.table.seed.nunique()
+        return Resampled(label, draws, parts.whole, len(self.table), paper, grids=grids)
+
+    def replicated(
+        self,
+        label: str,  # name in tables
+        taus: np.ndarray,  # from `by_grid`, or the difference of two
         paper: float | None = None,  # the printed value
         below: bool = False,  # claimed: negative, not positive
-    ) -> Resampled | None:  # None if `parts` is None
-        "Check of the sign of a tau, or of a difference of two."
-        if parts is None:
-            return None
-        draws = tuple(draws_about_estimate(parts))
-        models, grids = len(self.table), self.table.seed.nunique()
-        return Resampled(label, draws, parts.whole, models, paper, below=below, grids=grids)
+    ) -> Check | None:  # None if all taus are nan
+        "Check of the sign of a tau, or of a difference of two, with one value per grid."
+        there = taus[np.isfinite(taus)]
+        return Check(label, tuple(there), paper, below=below) if len(there) else None
 
 # %% ../../nbs/study/predictors.ipynb #27dfa035
 def study_of(
@@ -192,59 +189,13 @@ def study_of(
 def tau_table(
     study: Study,  # of one width
     eps: float,  # distortion of SRR
-) -> pd.DataFrame:  # index: measures; the axes, psi, and the columns of `correlation.compare_taus`
+) -> pd.DataFrame:  # index: measures; the axes, psi, and the columns of `overall_table`
     "Granulated taus of all measures, Psi, and the overall tau with its interval."
-    rows = {}
-    for m in measures_in(study.table):
-        parts = {axis: study.tau(m, eps, axis) for axis in study.axes}
-        rows[m] = {axis: p.whole if p else math.nan for axis, p in parts.items()}
+    table, rows = study.table.assign(SRR=study.values("SRR", eps)), {}
+    for m in measures_in(table):
+        rows[m] = {axis: granulated(table, m, axis, study.axes) for axis in study.axes}
         rows[m]["psi"] = float(np.mean(list(rows[m].values())))
-    taus = {m: tau for m in rows if (tau := study.tau(m, eps))}
-    of_srr = {m: cast(Parts, study.tau("SRR", eps, among=m)) for m in taus}
-    overall = compare_taus(taus, of_srr)
-    return pd.DataFrame.from_dict(rows, orient="index").join(overall)
-
-# %% ../../nbs/study/predictors.ipynb #28597119
-@dataclass(frozen=True)
-class SeedReplicates:
-    """The grids of a study as seed replicates: the same models, trained with other seeds.
-
-    We leave out models that miss the criterion, so the grids may differ in their models.
-    """
-
-    study: Study  # of one grid or more
-
-    def _taus(self, measures: np.ndarray, axis: str | None) -> Iterator[float]:
-        "Tau of each grid, nan without a complete group of the axis."
-        axes = self.study.axes
-        for _, models in self.study.table.groupby("seed"):
-            of_grid = measures[models.index]
-            statistic = weighted_along(of_grid, models.reset_index(drop=True), axis, axes)
-            each_once = np.ones((1, len(models)))
-            yield float(statistic(each_once)[0]) if statistic else math.nan
-
-    def tau(
-        self,
-        measure: str,  # a row of `MEASURES`
-        eps: float,  # distortion, for SRR only
-        axis: str | None = None,  # axis of the granulated tau; None: all pairs
-        among: str = "SRR",  # restrict to models with this measure
-        layernorm: str = "removed",  # or `kept`, for SRR only
-    ) -> np.ndarray:  # (grids,); nan for a grid without a complete group of the axis
-        "Tau within each grid."
-        values = self.study.values(measure, eps, among, layernorm)
-        return np.array(list(self._taus(values, axis)))
-
-    def check(
-        self,
-        label: str,  # name in tables
-        taus: np.ndarray,  # from `tau`, or the difference of two
-        paper: float | None = None,  # the printed value
-        below: bool = False,  # claimed: negative, not positive
-    ) -> Check | None:  # None if all taus are nan
-        "Check of the sign of a tau, or of a difference of two, with one value per grid."
-        there = taus[np.isfinite(taus)]
-        return Check(label, tuple(there), paper, below=below) if len(there) else None
+    return pd.DataFrame.from_dict(rows, orient="index").join(overall_table(table, study.cells))
 
 # %% ../../nbs/study/predictors.ipynb #5bec0002
 IN_LOSS = "the gap in loss"  # the paper's gap; `READINGS` has the others
@@ -260,21 +211,21 @@ PRIMARY = dict(
 
 
 def _with_interval(
-    study: Study, values: list[np.ndarray], resampled: str
+    study: Study, compared: list[np.ndarray], resampled: str
 ) -> tuple[float, float, float]:
-    t = study.table
+    "Tau of one quantity, or that of the first minus that of the second."
     if resampled == "types and cells":
-        parts = [two_way_parts(weighted_tau(v, t.gap, t.seed), study.weights) for v in values]
+        parts = [study.tau(values) for values in compared]
         whole = parts[0] if len(parts) == 1 else parts[0] - parts[1]
         return whole.whole, *percentile_interval(draws_about_estimate(whole))
-    taus = [np.array(list(SeedReplicates(study)._taus(v, None))) for v in values]
+    taus = [study.by_grid(values) for values in compared]
     found = interval(list(taus[0] if len(taus) == 1 else taus[0] - taus[1]))
     return found.mean, found.low, found.high
 
 
 def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[dict[str, Any]]:
-    srr = _srr_of_models(seen, eps, layernorm=layernorm)
-    published, folded = seen.table["path-norm"].to_numpy(), _folded_paths(seen)
+    srr, published = seen.values("SRR", eps, layernorm=layernorm), seen.values("path-norm")
+    folded = seen.of_records(_beside("folded_path_norm"))
     for resampled in _READ_AT["resampled"]:
         for paths, values in {"-": srr, "published": published, "folded": folded}.items():
             there = np.isfinite(values)
@@ -305,12 +256,6 @@ def specifications(
     is_primary = (frame[list(PRIMARY)] == pd.Series(PRIMARY)).all(axis=1)
     return frame.assign(primary=is_primary & frame.paths.isin(["-", "published"]))
 
-
-def _folded_paths(study: Study) -> np.ndarray:
-    by_id = {r.id: r for r in study.records}
-    value = _beside("folded_path_norm")
-    return np.array([value(by_id[i]) for i in study.table.id])
-
 # %% ../../nbs/study/predictors.ipynb #9a0b0013
 def of_types(
     study: Study,  # of any types
@@ -322,21 +267,3 @@ def of_types(
     records = [r for r in study.records if r.config.variant in types]
     table = study.table[study.table.variant.isin(types)]
     return Study(records, table, study.axes | dict(variant=len(types)))
-
-# %% ../../nbs/study/predictors.ipynb #9a0b0014
-def tau_of(
-    values: Sequence[float] | np.ndarray,  # one per row of the study's table
-    study: Study,  # the study with the gap
-    weights: TwoWay | None = None,  # of its models; None: the study's weights
-) -> Parts:
-    "Overall tau of any quantity with the gap, with all its draws; for measures see `Study.tau`."
-    statistic = weighted_tau(values, study.table.gap, study.table.seed)
-    return two_way_parts(statistic, study.weights if weights is None else weights)
-
-# %% ../../nbs/study/predictors.ipynb #9a0b0015
-def rates_alone(
-    study: Study,  # of models with recorded terms of SRR
-    eps: float,  # distortion
-) -> np.ndarray:  # (models,), nats
-    "SRR of each model without the sparsity term: the mean of R^c - R over layers."
-    return _srr_of_models(study, eps, lam=0.0)
