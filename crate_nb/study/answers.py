@@ -4,14 +4,14 @@
 
 # %% auto #0
 __all__ = ['MIN_SEEDS', 'AnyCheck', 'LEVEL', 'SIGNS', 'SIZES', 'Statistic', 'POWER', 'ROW', 'Interval', 'interval', 'Check',
-           'Resampled', 'holm', 'all_there', 'sign_of', 'Answer', 'answer_of', 'Found', 'ids_of', 'Claim', 'Quantity',
-           'trial_checks', 'of_trials', 'seeds_needed', 'settles', 'tested', 'assess', 'main_rows', 'summary']
+           'Resampled', 'holm', 'all_there', 'sign_of', 'Answer', 'answer_of', 'Claim', 'Quantity', 'trial_checks',
+           'of_trials', 'seeds_needed', 'settles', 'assess', 'main_rows', 'summary']
 
 # %% ../../nbs/study/answers.ipynb #da1b0eac
 import itertools, math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 import numpy as np, pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
@@ -349,28 +349,10 @@ def answer_of(checks: Sequence[AnyCheck | None]) -> Answer:
     sign = sign_of(checks)
     return Answer(sign, _size([c for c in checks if c is not None], sign))
 
-# %% ../../nbs/study/answers.ipynb #f087ebc6
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class Found(Generic[_T]):
-    "A result and the ids of the records behind it."
-
-    values: _T  # the result
-    ids: frozenset[str] = frozenset()  # of the records read
-
-
-def ids_of(
-    records: Iterable[Any],  # objects with an `id`
-) -> frozenset[str]:
-    "The ids of records."
-    return frozenset(r.id for r in records)
-
 # %% ../../nbs/study/answers.ipynb #36408f3b
 # (evidence, eps) -> checks, None for a check without records. `evidence` is usually an
 # `evidence.Evidence`.
-Statistic = Callable[[Any, float], Found[list[AnyCheck | None]]]  # the test of a claim
+Statistic = Callable[[Any, float], list[AnyCheck | None]]  # the test of a claim
 
 
 @dataclass(frozen=True)
@@ -388,7 +370,7 @@ class Claim:
     text : str
         The tested statement, in one line.
     statistic : callable
-        (evidence, eps) -> `Found`: the checks, and the ids of the records behind them.
+        (evidence, eps) -> checks, None for one without records.
     unit : str, default ""
         Unit of the checks.
     epses : tuple of float, default (0.5,)
@@ -403,9 +385,9 @@ class Claim:
     Examples
     --------
     >>> from crate_nb import Check, Claim
-    >>> from crate_nb.study.answers import Found, assess
+    >>> from crate_nb.study.answers import assess
     >>> def gains(evidence, eps):
-    ...     return Found([Check("gain (points)", (1.2, 0.9, 1.1))])
+    ...     return [Check("gain (points)", (1.2, 0.9, 1.1))]
     >>> claim = Claim("gain", "Table 3", "CRATE is best", "CRATE beats CRATE-C", gains, "points")
     >>> assess(claim, None)["sign"].tolist()
     ['holds']
@@ -460,7 +442,7 @@ def of_trials(
     "A statistic of the trials of an experiment."
 
     def statistic(evidence: Any, eps: float):
-        return Found(trial_checks(experiment, evidence.scale, quantities))
+        return trial_checks(experiment, evidence.scale, quantities)
 
     return statistic
 
@@ -533,17 +515,16 @@ def _two_digits(x: float) -> str:
     return f"{float(f'{x:.2g}'):,.0f}"
 
 
-def _seeds_in_words(seeds: float, claim: Claim, evidence: Any, ids: frozenset[str]) -> str:
-    "Seeds and their cost, from the median recorded run."
+def _seeds_in_words(seeds: float, claim: Claim, evidence: Any) -> str:
+    "Seeds, and the cost of all runs of the experiment, from the median recorded run."
     needed = f"about {_two_digits(seeds)} seeds"
     recorded = evidence.records(claim.experiment) if claim.experiment else []
-    read = [r for r in recorded if r.id in ids]
-    if not read:
+    if not recorded:
         return needed
-    of_a_seed = {r.config.but(seed=0) for r in read}
-    seconds_of_a_seed = float(np.median([r.seconds for r in read])) * len(of_a_seed)
-    hours = seeds * seconds_of_a_seed / 3600
-    return needed + (f", {_two_digits(hours)} core-hours" if hours >= 1 else "")
+    of_a_seed = {r.config.but(seed=0) for r in recorded}
+    hours = seeds * len(of_a_seed) * float(np.median([r.seconds for r in recorded])) / 3600
+    runs = f"{_two_digits(seeds * len(of_a_seed))} runs"
+    return needed + (f" ({runs}, {_two_digits(hours)} core-hours)" if hours >= 1 else "")
 
 
 def _settled_by_models(checks: Sequence[Resampled]) -> str:
@@ -556,15 +537,13 @@ def _settled_by_models(checks: Sequence[Resampled]) -> str:
     return "not feasible: more than 100 times as many model types and cells"
 
 
-def _settled_by_seeds(
-    claim: Claim, checks: Sequence[Check], evidence: Any, ids: frozenset[str]
-) -> str:
+def _settled_by_seeds(claim: Claim, checks: Sequence[Check], evidence: Any) -> str:
     matter, level, which = _still_open(checks)
     if any(len(c.values) < MIN_SEEDS for c in checks):
         return f"at least {MIN_SEEDS} seeds first"
     seeds = which(_seeds_for(c, level) for c in matter)
     if math.isfinite(seeds):
-        return _seeds_in_words(seeds, claim, evidence, ids)
+        return _seeds_in_words(seeds, claim, evidence)
     images = f"{evidence.test_images:,} test images"
     if any(c.variance_from == "bound" for c in checks):
         return (
@@ -578,15 +557,15 @@ def _settled_by_seeds(
 
 def settles(
     claim: Claim,  # a claim with an open sign
-    found: Found[Sequence[AnyCheck]],  # its checks, and the ids of their records
+    checks: Sequence[AnyCheck],  # of its statistic
     evidence: Any,  # the evidence behind the checks, for the cost of a seed
 ) -> str:  # in words
     "What would settle an open claim, such as a number of seeds."
-    bootstrapped = [c for c in found.values if isinstance(c, Resampled)]
+    bootstrapped = [c for c in checks if isinstance(c, Resampled)]
     if bootstrapped:
         return _settled_by_models(bootstrapped)
-    seeded = [c for c in found.values if isinstance(c, Check)]
-    return _settled_by_seeds(claim, seeded, evidence, found.ids)
+    seeded = [c for c in checks if isinstance(c, Check)]
+    return _settled_by_seeds(claim, seeded, evidence)
 
 # %% ../../nbs/study/answers.ipynb #8913fddb
 ROW = (  # columns of `assess`
@@ -619,30 +598,15 @@ def _row(claim: Claim, setting: str, eps: float, check: AnyCheck) -> dict:
 
 def _rows_at(
     claim: Claim, evidence: Any, setting: str, statistic: Statistic, eps: float
-) -> Found[list[dict]]:
-    found = statistic(evidence, eps)
-    answer = answer_of(found.values)
-    there = [c for c in found.values if c is not None]  # all checks, if the claim is run
+) -> list[dict]:
+    checks = statistic(evidence, eps)
+    answer = answer_of(checks)
+    there = [c for c in checks if c is not None]  # all checks, if the claim is run
     if answer.sign == "not run":
-        return Found([], found.ids)
-    settle = settles(claim, Found(there, found.ids), evidence) if answer.sign == "open" else ""
+        return []
+    settle = settles(claim, there, evidence) if answer.sign == "open" else ""
     outcome = vars(answer) | dict(settle=settle)
-    return Found([_row(claim, setting, eps, c) | outcome for c in there], found.ids)
-
-
-def tested(
-    claim: Claim,  # tested at each of its `epses`
-    evidence: Any,  # argument of its statistic
-) -> Found[pd.DataFrame]:  # the rows of `assess`
-    "All checks of a claim at all its eps and settings, with the ids of their records."
-    settings = [("", claim.statistic), *claim.other_settings]
-    made = [
-        _rows_at(claim, evidence, setting, statistic, eps)
-        for (setting, statistic), eps in itertools.product(settings, claim.epses)
-    ]
-    rows = itertools.chain.from_iterable(m.values for m in made)
-    ids = frozenset().union(*(m.ids for m in made))
-    return Found(pd.DataFrame(rows, columns=ROW), ids)
+    return [_row(claim, setting, eps, c) | outcome for c in there]
 
 # %% ../../nbs/study/answers.ipynb #c1a10045
 def assess(
@@ -650,7 +614,13 @@ def assess(
     evidence: Any,  # argument of its statistic
 ) -> pd.DataFrame:  # no row for an eps at which it is not run
     "One row per check, eps and setting, with the interval, the printed number and the answer."
-    return tested(claim, evidence).values
+    settings = [("", claim.statistic), *claim.other_settings]
+    rows = [
+        row
+        for (setting, statistic), eps in itertools.product(settings, claim.epses)
+        for row in _rows_at(claim, evidence, setting, statistic, eps)
+    ]
+    return pd.DataFrame(rows, columns=ROW)
 
 # %% ../../nbs/study/answers.ipynb #c1a10046
 def main_rows(

@@ -17,7 +17,7 @@ from ..training.data import NAMES
 from ..training.runs import FOUR, GRIDS, RunConfig, scale_config
 from ..training.records import Record, Store, tested_images, training_name, unpack_hits
 from ..training.sweeps import dataset_label, fit_sizes, plan, sizes_of
-from .answers import Check, Found, Statistic, all_there, ids_of
+from .answers import Check, Statistic, all_there
 from .printed import printed_accuracy
 from .predictors import Study, study_of
 
@@ -209,8 +209,7 @@ def of_layers(
     def statistic(evidence: Evidence, eps: float):
         frames = evidence.srr_by_layer(eps)
         made = [checks(v, frames[v]) if v in frames else [None] for v in FOUR]
-        found = [check for of_variant in made for check in of_variant]
-        return Found(found, ids_of(evidence.records("fig2")))
+        return [check for of_variant in made for check in of_variant]
 
     return statistic
 
@@ -294,8 +293,7 @@ def accuracy_check(
     return Check(label, tuple(values), paper, threshold, *noise)
 
 # %% ../../nbs/study/evidence.ipynb #ff71dcba
-# (records, test images) -> check; its keyword `weights` holds the (variant, training) pairs it uses
-AccuracyCheck = partial[Check | None]
+AccuracyCheck = Callable[[Sequence[Record], int], Check | None]  # (records, test images) -> check
 
 
 def gain(
@@ -330,12 +328,7 @@ def of_accuracies(
 
     def statistic(evidence: Evidence, eps: float):
         there = evidence.on(dataset) if dataset else evidence
-        cells = {cell for check in checks for cell in check.keywords["weights"]}
-        read = [
-            r
-            for r in there.records(experiment)
-            if (r.config.variant, training_name(r.config)) in cells
-        ]
-        return Found([check(read, there.test_images) for check in checks], ids_of(read))
+        records = there.records(experiment)
+        return [check(records, there.test_images) for check in checks]
 
     return statistic
