@@ -6,8 +6,7 @@
 __all__ = ['gap_in_accuracy', 'model_table', 'comparable', 'kendall', 'mean_tau', 'groups', 'granulated', 'measures_in', 'tau',
            'bootstrap_tau', 'percentile_interval', 'TwoWay', 'two_way', 'Parts', 'two_way_parts',
            'draws_about_estimate', 'two_way_draws', 'weighted_tau', 'tau_between', 'type_means', 'permute_types',
-           'partial_tau', 'split_tau', 'agreement', 'overall_table', 'srr_terms_of', 'srr_of', 'srr_choices', 'fits',
-           'infer_models', 'audit']
+           'partial_tau', 'split_tau', 'agreement', 'overall_table', 'srr_terms_of', 'srr_of', 'srr_choices']
 
 # %% ../../nbs/study/correlation.ipynb #71cbfcb0
 import itertools
@@ -646,109 +645,3 @@ def srr_choices(
             row = dict(layernorm=layernorm, eps=eps, lam=lam, sparsity=sparsity if lam else "none")
             rows.append(row | _ranked(values, table, weights, others))
     return pd.DataFrame(rows)
-
-# %% ../../nbs/study/correlation.ipynb #5649b9c3
-def fits(
-    printed: float,  # rounded to `digits`
-    q: int,  # number of pairs, or groups times pairs per group
-    digits: int = 3,  # decimals
-) -> bool:
-    "Whether a value can be S/q with S of the parity of q, as a (mean) tau without ties must be."
-    low, high = (printed + s * (0.5 * 10**-digits + 1e-9) for s in (-1, 1))
-    first = int(np.ceil(low * q))
-    return any(s <= high * q and (s - q) % 2 == 0 for s in (first, first + 1))
-
-# %% ../../nbs/study/correlation.ipynb #10b00034
-def _pairs(n: int) -> int:
-    return n * (n - 1) // 2
-
-
-def _share_that_fits(n: int, digits: int) -> float:
-    "Share of all printable values that fit n models."
-    return 10**-digits * n * (n - 1) / 4
-
-
-def _chance(taus: Sequence[float], n: int, digits: int) -> float:
-    "Probability that at least as many random values as of these taus fit n models."
-    fitting = sum(fits(t, _pairs(n), digits) for t in taus)
-    return float(stats.binom.sf(fitting - 1, len(taus), _share_that_fits(n, digits)))
-
-
-def infer_models(
-    taus: Sequence[float],  # as printed, one per measure
-    digits: int = 3,  # decimals
-) -> tuple[int | None, float]:  # n (None: undecided), and the probability of such a fit by chance
-    "Infer the number of models behind a column of overall taus: the n that fits least by chance."
-    possible = [n for n in range(3, 10**digits) if _share_that_fits(n, digits) < 1]
-    chances = {n: _chance(taus, n, digits) for n in possible}
-    n = min(chances, key=chances.__getitem__)
-    return (n if chances[n] < 1e-3 / len(possible) else None), chances[n]
-
-# %% ../../nbs/study/correlation.ipynb #10b00037
-def _group_count(column: Sequence[float], k: int, full: int, n: int, digits: int) -> int:
-    "Number of complete groups of an axis of k values that fits most of its column."
-    absent = full - n
-    fewest = full // k - absent  # each absent model is in a different group
-    most = full // k - -(-absent // k)  # absent models share as few groups as possible
-    possible = range(fewest, most + 1)
-
-    def fitting(groups):
-        return sum(fits(v, groups * _pairs(k), digits) for v in column)
-
-    return max(possible, key=fitting)
-
-
-def _infer_grid(table: pd.DataFrame, axes: dict[str, int], tau: str, digits: int) -> dict:
-    "Number of models and of the full grid, probability by chance, groups of each axis."
-    n, chance = infer_models(table[tau], digits)
-    full = int(np.prod(list(axes.values())))
-    groups = dict.fromkeys(axes)
-    if n and n <= full:
-        groups = {a: _group_count(table[a], k, full, n, digits) for a, k in axes.items()}
-    return dict(models=n, of=full, chance=chance, groups=groups)
-
-
-def _denominators(inferred: dict, axes: dict[str, int], tau: str) -> dict[str, int]:
-    "Column of taus of the form S/q -> q."
-    found = {tau: _pairs(inferred["models"])} if inferred["models"] else {}
-    groups = {a: count for a, count in inferred["groups"].items() if count}
-    return found | {a: count * _pairs(axes[a]) for a, count in groups.items()}
-
-# %% ../../nbs/study/correlation.ipynb #10b00038
-def _psi_findings(row: pd.Series, axes: dict[str, int], psi: str, digits: int) -> list[tuple]:
-    mean = row[list(axes)].mean()
-    if abs(row[psi] - mean) <= 10**-digits + 1e-9:
-        return []
-    return [("psi", row.name, psi, row[psi], round(float(mean), digits + 1))]
-
-
-def _tie_findings(row: pd.Series, denominators: dict[str, int], digits: int) -> list[tuple]:
-    wrong = {c: q for c, q in denominators.items() if not fits(row[c], q, digits)}
-    expected = {c: f"S/{q}, S {'odd' if q % 2 else 'even'}" for c, q in wrong.items()}
-    return [("ties", row.name, c, row[c], text) for c, text in expected.items()]
-
-
-def _alike_findings(row: pd.Series, other: pd.Series, columns: list[str]) -> list[tuple]:
-    different = [c for c in columns if row[c] != other[c]]
-    return [("alike", row.name, c, row[c], f"{other[c]:g} ({other.name})") for c in different]
-
-
-def audit(
-    table: pd.DataFrame,  # index: measures
-    axes: dict[str, int],  # column of psi -> number of values of the axis
-    tau: str = "overall_tau",  # column of overall taus
-    psi: str = "psi",  # column of Psi, the mean over axes
-    digits: int = 3,  # printed decimals
-    alike: Sequence[tuple[str, str]] = (),  # pairs of measures that give models the same order
-) -> tuple[dict, pd.DataFrame]:  # the inferred grid; one row per finding
-    "Audit a printed table of granulated taus; kinds of findings: `psi`, `ties`, `alike`."
-    inferred = _infer_grid(table, axes, tau, digits)
-    denominators = _denominators(inferred, axes, tau)
-    rows = []
-    for _, row in table.iterrows():
-        rows += _psi_findings(row, axes, psi, digits)
-        rows += _tie_findings(row, denominators, digits)
-    for a, b in alike:
-        rows += _alike_findings(table.loc[a], table.loc[b], [*axes, tau, psi])
-    columns = ["kind", "measure", "column", "printed", "expected"]
-    return inferred, pd.DataFrame(rows, columns=columns)
