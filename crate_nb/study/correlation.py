@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['gap_in_accuracy', 'model_table', 'comparable', 'kendall', 'mean_tau', 'groups', 'granulated', 'measures_in', 'tau',
            'bootstrap_tau', 'percentile_interval', 'TwoWay', 'two_way', 'Parts', 'two_way_parts',
-           'draws_about_estimate', 'two_way_draws', 'weighted_tau', 'tau_between', 'type_means', 'permute_types',
-           'partial_tau', 'split_tau', 'agreement', 'overall_table', 'srr_terms_of', 'srr_of', 'srr_choices']
+           'draws_about_estimate', 'weighted_tau', 'tau_between', 'type_means', 'permute_types', 'partial_tau',
+           'split_tau', 'agreement', 'overall_table', 'srr_terms_of', 'srr_of']
 
 # %% ../../nbs/study/correlation.ipynb #71cbfcb0
 import itertools
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np, pandas as pd
 from scipy import stats
 from ..core import UserError, generator
-from ..objective.srr import SPARSITY
 from ..training.runs import Grid
 from ..training.records import Record
 from .measures import MEASURES
@@ -378,22 +377,13 @@ def draws_about_estimate(
     drawn_in = parts.whole + pull * (drawn - parts.whole)
     return np.where(np.abs(drawn) < _TIE, 0.0, drawn_in)
 
-# %% ../../nbs/study/correlation.ipynb #10b00020
-def two_way_draws(
-    statistic: Callable[[np.ndarray], np.ndarray],  # weights (draws, models) -> (draws,)
-    weights: TwoWay,  # of the models
-) -> tuple[float, np.ndarray]:  # the statistic on all models; its draws
-    "A statistic with its draws over types and cells."
-    parts = two_way_parts(statistic, weights)
-    return parts.whole, draws_about_estimate(parts)
-
 # %% ../../nbs/study/correlation.ipynb #10b00022
 def weighted_tau(
     measure: Sequence[float] | np.ndarray,  # one value per model
     gap: Sequence[float],  # of the same models
     replicates: Sequence,  # replicate of each model, such as its seed
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Statistic for `two_way_draws`: the mean of tau over seed replicates.
+    """Statistic for `two_way_parts`: the mean of tau over seed replicates.
 
     We leave out models whose measure is nan, and replicates with only one drawn model; the result
     is nan if no replicate is left.
@@ -525,23 +515,16 @@ def _p_value(differences: np.ndarray) -> float:
     return min(1.0, 2 * (1 + smaller) / (1 + len(differences)))
 
 # %% ../../nbs/study/correlation.ipynb #10b0002b
-def _cells(table: pd.DataFrame, cells: Sequence[str]) -> list[tuple]:
-    return list(zip(*(table[c] for c in cells)))
-
-
 def overall_table(
     table: pd.DataFrame,  # one row per model: `variant`, the cells, the measures, `gap`
     cells: Sequence[str],  # columns that define a cell: the axes without `variant`
-    against: str = "SRR",  # the reference, one of `measures`
-    level: float = 0.95,  # of the intervals
-    draws: int = 2000,  # bootstrap samples
     measures: Sequence[str] | None = None,  # columns; None: all measures in the table
 ) -> pd.DataFrame:  # index: measures; tau, low, high, difference, d_low, d_high, p
-    """Tau of each measure with its interval, and its difference from a reference measure.
+    """Tau of each measure with its 95 % interval, and its difference from SRR.
 
-    `difference` is the reference minus the measure, on the models with both, and p is two-sided.
+    `difference` is SRR minus the measure, on the models with both, and p is two-sided.
     """
-    weights = two_way(table.variant, _cells(table, cells), draws)
+    weights = two_way(table.variant, list(zip(*(table[c] for c in cells))))
     seeds = table["seed"] if "seed" in table else [0] * len(table)
 
     def parts(values: pd.Series) -> Parts:
@@ -550,14 +533,14 @@ def overall_table(
     rows = {}
     for m in measures_in(table) if measures is None else measures:
         tau = parts(table[m])
-        difference = parts(table[against].where(table[m].notna())) - tau
+        difference = parts(table["SRR"].where(table[m].notna())) - tau
         apart = draws_about_estimate(difference)
         rows[m] = (
             tau.whole,
-            *percentile_interval(draws_about_estimate(tau), level),
+            *percentile_interval(draws_about_estimate(tau)),
             difference.whole,
-            *percentile_interval(apart, level),
-            np.nan if m == against else _p_value(apart),
+            *percentile_interval(apart),
+            np.nan if m == "SRR" else _p_value(apart),
         )
     columns = ["tau", "low", "high", "difference", "d_low", "d_high", "p"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
@@ -569,21 +552,17 @@ _NUMBERS = ("layer", "rate", "subspace_rate", "l0", "l1")
 def _recorded(srr: Mapping[str, Sequence]) -> str:
     epses = ", ".join(f"{e:g}" for e in sorted(set(srr["eps"])))
     layernorms = ", ".join(sorted(set(srr["layernorm"])))
-    return f"eps {epses}; layers 1 to {max(srr['layer']):g}; LayerNorm {layernorms}"
+    return f"eps {epses}; LayerNorm {layernorms}"
 
 
-def _chosen_terms(
-    record: Record, eps: float, layers: Sequence[int] | None, layernorm: str
-) -> dict[str, np.ndarray]:
+def _chosen_terms(record: Record, eps: float, layernorm: str) -> dict[str, np.ndarray]:
     "SRR terms under one choice, one per layer."
     srr = record.measures["srr"]
     chosen = (np.array(srr["eps"]) == eps) & (np.array(srr["layernorm"]) == layernorm)
-    if layers:
-        chosen &= np.isin(srr["layer"], layers)
     if not chosen.any():
         raise UserError(
-            f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}, "
-            f"layers {layers or 'all'}; recorded: {_recorded(srr)}"
+            f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}; "
+            f"recorded: {_recorded(srr)}"
         )
     return {name: np.array(srr[name], dtype=float)[chosen] for name in _NUMBERS}
 
@@ -591,57 +570,19 @@ def _chosen_terms(
 def srr_terms_of(
     record: Record,  # of a measured run
     eps: float = 0.5,  # a recorded distortion
-    layers: Sequence[int] | None = None,  # 1 to L; None: all
     layernorm: str = "removed",  # removed or kept
 ) -> pd.DataFrame:  # one row per layer: layer, rate, subspace_rate (nats per sample), l0, l1
     "SRR terms of a record under one choice; a `UserError` if they were not recorded."
-    return pd.DataFrame(_chosen_terms(record, eps, layers, layernorm))
+    return pd.DataFrame(_chosen_terms(record, eps, layernorm))
 
 # %% ../../nbs/study/correlation.ipynb #10b0002e
-def _srr(terms: Mapping[str, np.ndarray], lam: float, sparsity: str) -> float:
-    return float(np.mean(terms["subspace_rate"] - terms["rate"] + lam * terms[sparsity]))
-
-
 def srr_of(
     record: Record,  # of a measured run
     eps: float = 0.5,  # a recorded distortion
     lam: float = 0.1,  # weight of the sparsity term
     sparsity: str = "l0",  # l0 or l1
-    layers: Sequence[int] | None = None,  # 1 to L; None: all
     layernorm: str = "removed",  # removed or kept
 ) -> float:  # nats per sample, plus `lam` times a count
     "SRR measure of a record under other choices; a `UserError` if they were not recorded."
-    return _srr(_chosen_terms(record, eps, layers, layernorm), lam, sparsity)
-
-# %% ../../nbs/study/correlation.ipynb #10b00031
-def _sparsity_terms(lams: Sequence[float]) -> list[tuple[float, str]]:
-    "All pairs (lam, sparsity); for lam 0 only one sparsity."
-    found = itertools.product(lams, SPARSITY)
-    return [(lam, sparsity) for lam, sparsity in found if lam or sparsity == "l0"]
-
-
-def _ranked(values: Sequence, table: pd.DataFrame, weights: TwoWay, others: Sequence) -> dict:
-    tau, draws = two_way_draws(weighted_tau(values, table.gap, table.seed), weights)
-    low, high = percentile_interval(draws)
-    return dict(tau=tau, low=low, high=high, rank=1 + sum(other > tau for other in others))
-
-
-def srr_choices(
-    records: Sequence[Record],  # measured, including the models of `table`
-    table: pd.DataFrame,  # from `comparable`
-    cells: Sequence[str],  # as for `overall_table`
-    epses: Sequence[float] = (0.1, 0.5, 1.0),  # recorded distortions
-    lams: Sequence[float] = (0.0, 0.01, 0.1, 1.0),  # weights of the sparsity term
-) -> pd.DataFrame:  # columns: layernorm, eps, lam, sparsity, tau, low, high, rank
-    "SRR's tau, interval and rank among all measures (1: highest tau) under each choice."
-    by_id = {r.id: r for r in records}
-    weights = two_way(table.variant, _cells(table, cells))
-    others = [mean_tau(table[m], table.gap, table.seed) for m in measures_in(table) if m != "SRR"]
-    rows = []
-    for layernorm, eps in itertools.product(("removed", "kept"), epses):
-        terms = [_chosen_terms(by_id[i], eps, None, layernorm) for i in table.id]
-        for lam, sparsity in _sparsity_terms(lams):
-            values = [_srr(of_model, lam, sparsity) for of_model in terms]
-            row = dict(layernorm=layernorm, eps=eps, lam=lam, sparsity=sparsity if lam else "none")
-            rows.append(row | _ranked(values, table, weights, others))
-    return pd.DataFrame(rows)
+    terms = _chosen_terms(record, eps, layernorm)
+    return float(np.mean(terms["subspace_rate"] - terms["rate"] + lam * terms[sparsity]))

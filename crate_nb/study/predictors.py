@@ -87,7 +87,7 @@ class Study:
         self.cells = [axis for axis in axes if axis != "variant"]
         of_models = zip(*(self.table[axis] for axis in self.cells))
         self.weights = two_way(self.table.variant, list(of_models))
-        self._srr: dict[tuple, np.ndarray] = {}  # by eps, lam and LayerNorm
+        self._srr: dict[tuple, np.ndarray] = {}  # by the choices of `values`
 
     def read_as(
         self,
@@ -112,14 +112,15 @@ class Study:
         measure: str,  # a row of `MEASURES`
         eps: float = 0.5,  # distortion, for SRR only
         lam: float = 0.1,  # weight of the sparsity term, for SRR only
+        sparsity: str = "l0",  # or l1, for SRR only
         layernorm: str = "removed",  # or `kept`, for SRR only
     ) -> np.ndarray:  # (models,)
         "A measure of each model; we compute SRR from its recorded terms."
         if measure != "SRR":
             return self.table[measure].to_numpy()
-        key = eps, lam, layernorm
+        key = eps, lam, sparsity, layernorm
         if key not in self._srr:
-            self._srr[key] = self.of_records(lambda r: srr_of(r, eps, lam, layernorm=layernorm))
+            self._srr[key] = self.of_records(lambda r: srr_of(r, *key))
         return self._srr[key]
 
     def tau(
