@@ -118,6 +118,17 @@ def groups(
     return [m for m in members if len(m) == axes[axis] == len(set(value[m]))]
 
 # %% ../../nbs/study/correlation.ipynb #10b0000d
+def _order(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    "The sign of a - b; 0 where both are the same infinity."
+    return np.subtract(a > b, a < b, dtype=float)
+
+
+def _pair_signs(x: np.ndarray) -> np.ndarray:
+    "(groups, models) -> (groups, pairs)."
+    first, second = np.triu_indices(x.shape[1], 1)
+    return _order(x[:, first], x[:, second])
+
+
 def granulated(
     table: pd.DataFrame,  # one row per model: the axes, the measure, `gap`
     measure: str,  # its column
@@ -126,10 +137,11 @@ def granulated(
 ) -> float:  # -1 to 1
     "psi of one axis: the mean tau over its complete groups, nan without one."
     defined = table[table[measure].notna()]
-    values, gap = defined[measure].to_numpy(), defined.gap.to_numpy()
-    taus = [kendall(values[rows], gap[rows]) for rows in groups(defined, axis, axes)]
-    # scipy's taus have rounding errors, which would decide how 0.5625 is printed.
-    return round(float(np.mean(taus)), 12) if taus else float("nan")
+    if not (rows := groups(defined, axis, axes)):
+        return float("nan")
+    m, g = (_pair_signs(defined[column].to_numpy()[np.stack(rows)]) for column in (measure, "gap"))
+    norm = np.sqrt((m * m).sum(1) * (g * g).sum(1))
+    return float(np.divide((m * g).sum(1), norm, out=np.zeros(len(m)), where=norm > 0).mean())
 
 # %% ../../nbs/study/correlation.ipynb #10b00011
 def measures_in(
@@ -239,11 +251,6 @@ def _check_cells(data: pd.DataFrame) -> None:
         )
 
 # %% ../../nbs/study/correlation.ipynb #10b00014
-def _order(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    "The sign of a - b; 0 where both are the same infinity."
-    return np.subtract(a > b, a < b, dtype=float)
-
-
 def _signs(x: Sequence[float]) -> np.ndarray:  # (n, n)
     "Sign of the difference of each pair of models."
     x = _numbers(x)

@@ -15,7 +15,7 @@ from ..training.runs import Grid
 from ..training.records import Record
 from .measures import PUBLISHED, is_measured
 from .correlation import Parts, TwoWay, comparable, draws_about_estimate
-from .correlation import gap_in_accuracy, granulated, mean_tau, measures_in
+from .correlation import gap_in_accuracy, granulated, kendall, measures_in
 from .correlation import model_table, overall_table, percentile_interval
 from .correlation import srr_of, two_way, two_way_parts, weighted_tau
 from .answers import Check, Resampled, interval
@@ -138,14 +138,12 @@ class Study:
         axis: str | None = None,  # of the granulated tau; None: all pairs
     ) -> np.ndarray:  # (grids,); nan for a grid without a pair, or a complete group of the axis
         "Tau within each grid; the grids have the same models, trained with other seeds."
-        defined = self.table.assign(value=values).dropna(subset="value")
-        grids = (defined[defined.seed == seed] for seed in sorted(set(self.table.seed)))
-        if axis:
-            return np.array([granulated(f, "value", axis, self.axes) for f in grids])
-        pairs = (f if len(f) > 1 else None for f in grids)
-        return np.array(
-            [math.nan if f is None else mean_tau(f.value, f.gap, f.seed) for f in pairs]
-        )
+        seeds, gap = self.table.seed.to_numpy(), self.table.gap.to_numpy()
+        grids = [np.flatnonzero((seeds == s) & ~np.isnan(values)) for s in np.unique(seeds)]
+        if axis is None:
+            return np.array([kendall(values[i], gap[i]) if len(i) > 1 else math.nan for i in grids])
+        table = self.table[[*self.axes, "gap"]].assign(value=values)
+        return np.array([granulated(table.iloc[i], "value", axis, self.axes) for i in grids])
 
     def resampled(
         self,
