@@ -34,7 +34,7 @@ from ..training.runs import Eps, Positive, RunConfig, Seed, Strict, Weight
 from ..training.records import Record, check_record
 from ..training.engine import Place, as_place, cpu_threads
 from ..training.sweeps import Work
-from ..training.step import check_same_images, data_for, find_start, start_model
+from ..training.step import build_model, check_same_images, data_for, find_start
 from ..training.loop import Paused, train, trained_model
 
 # %% ../../nbs/study/measures.ipynb #ad0a555b
@@ -738,7 +738,7 @@ def subject_of(
     images, device = data_for(config, place.data), pick_device(place.device)
     check_same_images(place.store(config), images, config)
     start = find_start(config, place.init)
-    initial = start_model(config, images.channels, images.classes, start).to(device)
+    initial = build_model(config, images.channels, images.classes, start).to(device)
     x, y = images.x_train.to(device), images.y_train.to(device)
     test, val = (images.x_test.to(device), images.y_test.to(device)), None
     if images.x_val is not None and images.y_val is not None:

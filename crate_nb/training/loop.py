@@ -32,7 +32,7 @@ from .engine import cpu_threads, is_long, own_stream, pick_engine
 from .step import Batches, OtherRun, Step, architecture_of, build_model
 from .step import check_rates, check_same_images, data_for, find_start
 from .step import layer_of_step, learning_rate, logger, numbers, probe
-from .step import start_model, task_of, total_steps
+from .step import task_of, total_steps
 
 # %% ../../nbs/training/loop.ipynb #f2dea3cc
 @dataclass
@@ -370,7 +370,7 @@ class Trainer:
         self.config, self.report = config, report
         start = find_start(config, place.init)
         self.origin = start and start.origin  # of the initial weights; None: random
-        model = start_model(config, images.channels, images.classes, start)
+        model = build_model(config, images.channels, images.classes, start)
         self.step = Step(config, model.to(engine.device), engine, task)
         self.path, self.place = work / "checkpoint.safetensors", place
         self.clock = self.saved = time.monotonic()

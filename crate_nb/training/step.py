@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['logger', 'MODEL_FIELDS', 'TASKS', 'data_for', 'check_same_images', 'architecture_of', 'build_model', 'start_from',
-           'find_start', 'start_model', 'learning_rate', 'check_rates', 'make_optimizer', 'layer_of_step', 'batch_loss',
-           'evaluate', 'score', 'numbers', 'probe', 'Task', 'masked_score', 'masked_probe', 'task_of', 'total_steps',
-           'Batches', 'OtherRun', 'Step']
+           'find_start', 'learning_rate', 'check_rates', 'make_optimizer', 'layer_of_step', 'batch_loss', 'score',
+           'numbers', 'probe', 'Task', 'masked_score', 'masked_probe', 'task_of', 'total_steps', 'Batches', 'OtherRun',
+           'Step']
 
 # %% ../../nbs/training/step.ipynb #32cd1f02
 import logging, math, warnings
@@ -23,7 +23,7 @@ from ..objective.srr import layer_srr, pick_layer
 from ..models.layer import VARIANTS
 from ..models.family import Architecture, Classifier, LayeredModel, make_model
 from ..models.weights import TrainedWeights, fit_weights, read_weights
-from ..models.masked import MASK_RATIO, MaskedAutoencoder, draw_masks, linear_probe
+from ..models.masked import MaskedAutoencoder, draw_masks, linear_probe
 from ..models.masked import masked_loss, patch_targets, probe_features
 from ..models.probe import SrrWarning, TERMS, layerwise_srr
 from .optimizers import OPTIMIZERS, SCHEDULES
@@ -109,12 +109,14 @@ def build_model(
     config: RunConfig,  # defines model and seed
     channels: int,  # of the images
     classes: int,  # of the data set
+    start: TrainedWeights | None = None,  # see `find_start`; None: random weights
 ) -> LayeredModel:  # on the CPU
-    "The model of a run with random initial weights."
+    "The model of a run before its first step; its head is always random."
     check_kind(config, RunConfig, "make one with scale_config(scale)")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mix(config.seed, "init"))
-        return make_model(architecture_of(config, channels, classes))
+        model = make_model(architecture_of(config, channels, classes))
+    return model if start is None else fit_weights(model, start)
 
 # %% ../../nbs/training/step.ipynb #d4e00002
 def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
@@ -192,17 +194,6 @@ def find_start(
             f"but {path} has the digest {weights.digest}; give the file that the run started from"
         )
     return weights
-
-# %% ../../nbs/training/step.ipynb #d4e00004
-def start_model(
-    config: RunConfig,  # defines model and seed
-    channels: int,  # of the images
-    classes: int,  # of the data set
-    start: TrainedWeights | None = None,  # see `find_start`
-) -> LayeredModel:  # on the CPU
-    "The model of a run before its first step; its head is always random."
-    model = build_model(config, channels, classes)
-    return model if start is None else fit_weights(model, start)
 
 # %% ../../nbs/training/step.ipynb #4e2da4e3
 def learning_rate(
@@ -307,33 +298,23 @@ def _batch_means(config: RunConfig, sums: dict[str, float], count: int) -> dict[
         means["train_accuracy"] = 100 * (sums["correct"] / count)
     return means if config.srr_layer is None else means | dict(srr=sums["srr"] / count)
 
-# %% ../../nbs/training/step.ipynb #8d29169f
-@torch.no_grad()
-def evaluate(
-    model: Classifier,  # on the device of the images; left in evaluation mode
-    x: Tensor,  # (m, C, H, W), of any size
-    y: Tensor,  # labels (m,)
-    batch_size: int = 250,  # images per batch
-) -> tuple[float, Tensor]:  # mean cross-entropy (nats); correctness (m,) of bool
-    "Loss and hits on uint8 images, resized but not augmented."
-    model.eval()
-    loss, hits = 0.0, []
-    for xb, yb in zip(x.split(batch_size), y.split(batch_size)):
-        logits = model(normalise(resize(xb, model.architecture.image_size)))
-        loss += F.cross_entropy(logits, yb, reduction="sum").double()
-        hits.append(logits.argmax(1) == yb)
-    return float(loss) / len(x), torch.cat(hits)
-
 # %% ../../nbs/training/step.ipynb #40a222ba
+@torch.no_grad()
 def score(
     model: Classifier,  # on the device of the images; left in evaluation mode
-    x: Tensor,  # (m, C, H, W) uint8, of any size
+    x: Tensor,  # (m, C, H, W) uint8, of any size; resized but not augmented
     y: Tensor,  # labels (m,)
 ) -> dict[str, float | str]:  # loss (nats), accuracy (%), hits: see `records.unpack_hits`
     "The score of a classifier, by name; histories keep its numbers, final metrics its text, too."
-    loss, hits = evaluate(model, x, y)
-    accuracy = 100 * int(hits.sum()) / len(x)
-    return dict(loss=loss, accuracy=accuracy, hits=pack_hits(hits.tolist()))
+    model.eval()
+    loss, hits = 0.0, list[Tensor]()
+    for xb, yb in zip(x.split(250), y.split(250)):
+        logits = model(normalise(resize(xb, model.architecture.image_size)))
+        loss += F.cross_entropy(logits, yb, reduction="sum").double()
+        hits.append(logits.argmax(1) == yb)
+    right = torch.cat(hits)
+    accuracy = 100 * int(right.sum()) / len(x)
+    return dict(loss=float(loss) / len(x), accuracy=accuracy, hits=pack_hits(right.tolist()))
 
 # %% ../../nbs/training/step.ipynb #7a10c0e3
 def numbers(
@@ -411,19 +392,18 @@ def _masked_loss(
 # %% ../../nbs/training/step.ipynb #8b5d0006
 @torch.no_grad()
 def masked_score(
+    config: RunConfig,  # its share of masked patches, and whether these are standardised
     model: MaskedAutoencoder,  # on the device of the images; left in evaluation mode
     x: Tensor,  # (m, C, H, W) uint8, of any size
-    batch_size: int = 250,  # images per batch
-    ratio: float = MASK_RATIO,  # share of masked patches
-    norm_pix: bool = False,  # whether the model predicts patches that are each standardised
+    y: Tensor | None = None,  # labels, which have no effect
 ) -> dict[str, float | str]:  # loss, per pixel of standardised images
     "The loss on masked pixels of images, resized but not augmented."
     model.eval()
     a, g, total = model.architecture, generator("masks of a test"), 0.0
-    for batch in x.split(batch_size):
+    for batch in x.split(250):
         shown = normalise(resize(batch, a.image_size))
-        mask = draw_masks(len(batch), a.patches, g, ratio).to(x.device)
-        target = patch_targets(shown, a.patch_size, norm_pix)
+        mask = draw_masks(len(batch), a.patches, g, config.mask_ratio).to(x.device)
+        target = patch_targets(shown, a.patch_size, config.norm_pix)
         loss = masked_loss(model(shown, mask), target, mask)
         total += len(batch) * loss.double()
     return dict(loss=float(total) / len(x))
@@ -450,12 +430,7 @@ def masked_probe(
 
 
 TASKS["autoencoding"] = Task(
-    loss=_masked_loss,
-    score=lambda config, model, x, y: masked_score(
-        model, x, ratio=config.mask_ratio, norm_pix=config.norm_pix
-    ),
-    target=_masks_for,
-    probe=masked_probe,
+    loss=_masked_loss, score=masked_score, target=_masks_for, probe=masked_probe
 )
 
 # %% ../../nbs/training/step.ipynb #8b5d0042
