@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ARCHIVES', 'CLASSES', 'TREES', 'NAMES', 'STATISTICS', 'ImageData', 'load_digits', 'Archive', 'find_archive',
            'fetch_archive', 'read_archive', 'ImageTree', 'tree_order', 'check_tree', 'find_tree', 'fetch_tree',
-           'dataset_name', 'files_state', 'load_data', 'normalise', 'dataset_sizes', 'dataset_shape']
+           'dataset_name', 'files_state', 'load_data', 'normalise', 'dataset_sizes']
 
 # %% ../../nbs/training/data.ipynb #ce1e8ed7
 import gzip, hashlib, io, itertools, json, os, random, tarfile, warnings
@@ -591,12 +591,3 @@ def dataset_sizes(
     if name in TREES:
         return TREES[name].sizes
     return row_counts(find_layout(as_path(spec)))
-
-# %% ../../nbs/training/data.ipynb #da7a0002
-def dataset_shape(
-    name: str,  # a label, known or not
-) -> tuple[int, int]:  # channels, classes
-    "The channels and classes of a known data set, without reading it; else those of CIFAR-10."
-    if name == "digits":
-        return 1, 10
-    return 3, ARCHIVES[name].classes if name in ARCHIVES else len(CLASSES)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TRAIN', 'find_grid', 'dataset_label', 'fit_sizes', 'place_of', 'plan', 'queue', 'grid_configs', 'sweep_configs',
-           'without_rule', 'Work', 'failure_note', 'run_one', 'run_all', 'check_data', 'train_all', 'sweep_local',
-           'best_runs', 'sizes_of', 'estimate_seconds', 'duration']
+           'Work', 'failure_note', 'run_one', 'check_data', 'sweep_local', 'train_all', 'best_runs', 'sizes_of',
+           'estimate_seconds', 'duration']
 
 # %% ../../nbs/training/sweeps.ipynb #6682ac9e
 import math, multiprocessing, os, signal
@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,10 @@ import pandas as pd, torch
 from ..core import UserError, as_path, check_choice, core_count, end_with_parent
 from ..core import SAID, generator, pick_device, progress_bar
 from ..core import say_once, show_warning, write_atomic
-from .data import NAMES, dataset_name, dataset_shape, dataset_sizes
+from .data import NAMES, dataset_name, dataset_sizes
 from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
-from .runs import Rule, read_grid, regularised_at, rules_here
+from .runs import read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, without_idle
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
@@ -194,21 +194,6 @@ def sweep_configs(
         )
     return rule.configs()
 
-# %% ../../nbs/training/sweeps.ipynb #7b1e2405
-def without_rule(
-    name: str,  # of the rule, such as `E2`
-    rule: Rule,  # from `runs.read_rules`
-) -> list[str]:  # ids, normally none
-    "Find records of a rule's runs that started without the rule and are not exempt."
-    store, found = Store(rule.scale), []
-    for config in [*rule.configs(), *rule.configs(candidates=True)]:
-        if record := store.get(config):
-            digests = record.provenance.get("rules")  # None: older than all rules
-            is_exempt = digests is None and config.seed in rule.exempt
-            if not is_exempt and (digests or {}).get(name) != rule.digest:
-                found.append(record.id)
-    return found
-
 # %% ../../nbs/training/sweeps.ipynb #8f267735
 @dataclass(frozen=True)
 class Work:
@@ -270,7 +255,7 @@ def run_one(
             raise
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000b
-def _worker_devices(device: str = "auto", workers: int | None = None) -> list[str]:
+def _worker_devices(device: str, workers: int | None) -> list[str]:
     "The device of each worker; one per core or GPU by default, they share several GPUs evenly."
     if workers is not None and workers < 1:
         raise UserError(f"{workers} workers; give at least 1")
@@ -314,11 +299,11 @@ class _Reporter:
             self.pending, self.last = 0, time.monotonic()
 
 
-def _work(task: Callable, config: RunConfig, place: Place, force: bool, steps: int) -> str | None:
-    "Run a task in a worker; return the reason of a failure, or None."
+def _compute(config: RunConfig, place: Place, work: Work, force: bool, steps: int) -> str | None:
+    "Compute a run in a worker; return the reason of a failure, or None."
     report = _Reporter(config.id)
     try:
-        task(config, place.but(device=_device), force=force, report=report)
+        run_one(config, place.but(device=_device), work, force=force, report=report)
     except Paused:
         pass
     except NotCaptured:
@@ -356,7 +341,7 @@ def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
     try:
         with suppress(process.BrokenProcessPool):
             for id, call in calls.items():
-                futures[id] = pool.submit(_work, *call)
+                futures[id] = pool.submit(_compute, *call)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return futures
@@ -391,7 +376,7 @@ def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]
 
 
 def _run_pool(calls: dict[str, tuple], devices: list[str], bar):
-    """Run `calls` (id -> arguments of `_work`) until all end or a worker is killed.
+    """Run `calls` (id -> arguments of `_compute`) until all end or a worker is killed.
 
     Returns id -> reason of failure or None for ended runs, and the ids of interrupted runs.
     """
@@ -402,10 +387,13 @@ def _run_pool(calls: dict[str, tuple], devices: list[str], bar):
     return ended, begun - ended.keys()
 
 # %% ../../nbs/training/sweeps.ipynb #16a00011
-def _given_up(id: str, kills: int, has_begun: bool) -> str:
+_MOST_KILLS = 4  # after which a run is given up
+
+
+def _given_up(id: str, has_begun: bool) -> str:
     if has_begun:
         return (
-            f"run {id}: its process was killed {kills} times (out of memory?); run the "
+            f"run {id}: its process was killed {_MOST_KILLS} times (out of memory?); run the "
             "same command again to resume from its checkpoint, perhaps with fewer workers"
         )
     return (
@@ -414,7 +402,7 @@ def _given_up(id: str, kills: int, has_begun: bool) -> str:
     )
 
 
-def _run_batches(calls: dict[str, tuple], devices: list[str], bar, max_kills: int) -> dict:
+def _run_batches(calls: dict[str, tuple], devices: list[str], bar) -> dict:
     "Run all calls in pools until each has ended or is given up."
     ended: dict[str, str | None] = {}
     killed = dict.fromkeys(calls, 0)
@@ -425,29 +413,21 @@ def _run_batches(calls: dict[str, tuple], devices: list[str], bar, max_kills: in
         ended |= found
         for i in cut_off if cut_off or found else set(batch):
             killed[i] += 1
-            if killed[i] >= max_kills:
-                ended[i] = _given_up(i, max_kills, has_begun=bool(found or cut_off))
+            if killed[i] >= _MOST_KILLS:
+                ended[i] = _given_up(i, has_begun=bool(found or cut_off))
         # The successor of a killed worker reports its steps again.
         bar.n = sum(calls[i][-1] for i in ended)
     return ended
 
 # %% ../../nbs/training/sweeps.ipynb #16a00012
-def run_all(
-    configs: Sequence[RunConfig],  # at least one, all on one data set
-    place: Place | str | None = None,  # place or scale; by default we use all devices
-    force: bool = False,  # passed to `task`
-    task: Callable = train,  # task(config, place, force=, report=), importable by workers
-    max_kills: int = 4,  # we give up a run after this number of killed processes
-    **options,  # fields of `Place`
-) -> dict[str, str]:  # id -> reason of failure
-    "Run `task` on all configurations in parallel; a paused run is not a failure."
-    place = as_place(place, **options)
+def _run_all(configs: Sequence[RunConfig], place: Place, work: Work, force: bool) -> dict[str, str]:
+    "Compute all configurations in parallel: id -> reason of failure; a paused run is none."
     images = len(data_for(configs[0], place.data).x_train)
     devices = _worker_devices(place.device, place.workers)
-    calls = {c.id: (task, c, place, force, total_steps(c, images)) for c in configs}
+    calls = {c.id: (c, place, work, force, total_steps(c, images)) for c in configs}
     total, title = sum(call[-1] for call in calls.values()), f"{len(calls)} runs"
     with progress_bar(total=total, unit="step", desc=title, disable=not place.progress) as bar:
-        ended = _run_batches(calls, devices, bar, max_kills)
+        ended = _run_batches(calls, devices, bar)
     return {id: why for id, why in ended.items() if why}
 
 # %% ../../nbs/training/sweeps.ipynb #16a00013
@@ -459,48 +439,13 @@ def check_data(
     first = configs[0]
     check_same_images(place.store(first), data_for(first, place.data), first)
 
-
-def _swept(
-    configs: Sequence[RunConfig], place: Place, work: Work, force: bool = False
-) -> tuple[int, dict[str, str]]:
-    "Compute the unfinished runs: their number, and the reasons of failures; tidy the others."
-    pick_device(place.device)
-    store, missing = place.store(configs[0]), {}
-    for c in configs:
-        if force or not work.is_done(store.get(c)):
-            missing[c.id] = c
-        else:
-            tidy(store, c.id)
-    if missing or place.data is not None:  # fail early if the data are unreadable
-        check_data(configs, place)
-    if not missing:
-        return 0, {}
-    task = partial(run_one, work=work)
-    return len(missing), run_all(list(missing.values()), place, force, task)
-
-
-def train_all(
-    configs: Sequence[RunConfig],  # all on one data set; duplicates are trained once
-    place: Place | str | None = None,  # place or scale; None: the scale with the runs' sizes
-    force: bool = False,  # train recorded runs again
-    work: Work = TRAIN,  # what to compute
-    **options,  # fields of `Place`
-) -> list[Record | None]:  # in the order of `configs`; None: paused at the deadline
-    "The records of all `configs`, computed in parallel; a `UserError` at the end if some fail."
-    if not configs:
-        return []
-    place = as_place(place, **options)
-    count, failed = _swept(configs, place, work, force)
-    if failed:
-        raise UserError(
-            f"{len(failed)} of {count} runs failed, the others are recorded; "
-            f"first failure: {next(iter(failed.values()))}"
-        )
-    return [place.store(configs[0]).get(c) for c in configs]
-
 # %% ../../nbs/training/sweeps.ipynb #9753e1b6
 def sweep_local(
-    configs: Sequence[RunConfig], place: Place | str | None = None, work: Work = TRAIN, **options
+    configs: Sequence[RunConfig],
+    place: Place | str | None = None,
+    work: Work = TRAIN,
+    force: bool = False,
+    **options,
 ) -> dict[str, str]:
     """Compute the missing runs of a sweep in worker processes on this machine.
 
@@ -512,6 +457,8 @@ def sweep_local(
         Where to compute and store the runs, or their scale. None: that of the runs' sizes, or own.
     work : Work, optional
         What to compute for each run: `TRAIN`, or `MEASURE` of `study.measures`.
+    force : bool, default False
+        Compute finished runs, too, and replace their records.
     **options
         Fields of `Place`, such as `workers=2` or `device="cpu"`.
 
@@ -538,7 +485,36 @@ def sweep_local(
     >>> sweep_local(configs, device="cpu")  # nothing is missing
     {}
     """
-    return _swept(configs, as_place(place, **options), work)[1]
+    place = as_place(place, **options)
+    pick_device(place.device)
+    store, missing = place.store(configs[0]), list[RunConfig]()
+    for c in configs:
+        if force or not work.is_done(store.get(c)):
+            missing.append(c)
+        else:
+            tidy(store, c.id)
+    if missing or place.data is not None:  # fail early if the data are unreadable
+        check_data(configs, place)
+    return _run_all(missing, place, work, force) if missing else {}
+
+# %% ../../nbs/training/sweeps.ipynb #815854e4
+def train_all(
+    configs: Sequence[RunConfig],  # all on one data set; duplicates are trained once
+    place: Place | str | None = None,  # place or scale; None: the scale with the runs' sizes
+    force: bool = False,  # train recorded runs again
+    work: Work = TRAIN,  # what to compute
+    **options,  # fields of `Place`
+) -> list[Record | None]:  # in the order of `configs`; None: paused at the deadline
+    "The records of all `configs`, computed in parallel; a `UserError` at the end if some fail."
+    if not configs:
+        return []
+    place = as_place(place, **options)
+    if failed := sweep_local(configs, place, work, force):
+        raise UserError(
+            f"{len(failed)} of {len(set(configs))} runs failed, the others are recorded; "
+            f"first failure: {next(iter(failed.values()))}"
+        )
+    return [place.store(configs[0]).get(c) for c in configs]
 
 # %% ../../nbs/training/sweeps.ipynb #be570002
 def best_runs(
@@ -590,7 +566,7 @@ def _seconds_per_image(config: RunConfig, device: str) -> float:
     engine = replace(pick_engine(chosen), compiled=False, graphs=False)
     n = 4 if side > 64 and chosen.type == "cpu" else min(32, config.batch_size)
     with cpu_threads(1) if chosen.type == "cpu" else nullcontext():
-        channels, classes = dataset_shape(config.dataset)
+        channels, classes = 3, 10  # of most data sets; others take about as long
         x = torch.zeros((n, channels, side, side), dtype=torch.uint8, device=chosen)
         y = torch.zeros(n, dtype=torch.long, device=chosen)
         model = build_model(config, channels, classes).to(chosen)
