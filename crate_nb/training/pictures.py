@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-import numpy as np, torch
+import numpy as np, pandas as pd, torch
 from torch import Tensor
 from ..core import UserError, read_file, reading, say_once
 from .augment import resize
@@ -327,12 +327,11 @@ def find_layout(
     return _picture_layout([_look(f, folder) for f in pictures], folder, tables)
 
 # %% ../../nbs/training/pictures.ipynb #b1c70016
-def _kinds(schema: Any) -> dict[str, str]:
-    "The columns of a file of parquet, and what `datasets` calls the kind of each."
+def _features(schema: Any) -> dict[str, dict]:
+    "The columns of a file of parquet, and what `datasets` has noted of each."
     info = json.loads((schema.metadata or {}).get(b"huggingface", "{}"))
-    features = info.get("info", {}).get("features", {})
-    kinds = {n: f.get("_type", "") for n, f in features.items() if isinstance(f, dict)}
-    return {name: kinds.get(name, "") for name in schema.names}
+    noted = info.get("info", {}).get("features", {})
+    return {name: f if isinstance(f := noted.get(name), dict) else {} for name in schema.names}
 
 
 def _is_hidden(path: Path) -> bool:
@@ -341,7 +340,7 @@ def _is_hidden(path: Path) -> bool:
     from pyarrow.types import is_integer
 
     with _open_parquet(path) as file:
-        label = _column(_kinds(file.schema_arrow), _LABELS, "ClassLabel", path)
+        label = _column(_features(file.schema_arrow), _LABELS, "ClassLabel", path)
         labels = file.read(columns=[label])[label]
         there = pc.drop_null(labels)
         negative = is_integer(there.type) and len(there) and pc.max(there).as_py() < 0
@@ -394,7 +393,7 @@ def _check_classes(files: list[_Found], folder: Path):
 
 
 def _check_table(path: Path):
-    "Raise a `UserError` for a table of labels that `datasets` would misread."
+    "Raise a `UserError` for a table of labels that pandas would misread."
     with reading(f"{path} can't be read", "check its permissions"), path.open("rb") as file:
         head = file.readline(2**16)
     _check_pointer(head, path)
@@ -475,32 +474,32 @@ def row_counts(
 _IMAGES, _LABELS = ("img", "image"), ("label", "fine_label", "labels")  # columns, by preference
 
 
-def _column(kinds: dict[str, str], allowed: tuple[str, ...], kind: str, where: Path) -> str:
+def _column(features: dict[str, dict], allowed: tuple[str, ...], kind: str, where: Path) -> str:
     "The first of the allowed names, or else the only column of a kind of `datasets`."
-    typed = [name for name, its in kinds.items() if its == kind]
-    found = [name for name in allowed if name in kinds] or (typed if len(typed) == 1 else [])
+    typed = [name for name, noted in features.items() if noted.get("_type") == kind]
+    found = [name for name in allowed if name in features] or (typed if len(typed) == 1 else [])
     if not found:
         raise UserError(
-            f"{where} has no column {' or '.join(allowed)}; its columns are {', '.join(kinds)}"
+            f"{where} has no column {' or '.join(allowed)}; its columns are {', '.join(features)}"
         )
     return found[0]
 
 
-def _stream(layout: Layout, files: list[Path]) -> Any:
-    "The rows of local files as read by `datasets`: in order and in batches."
-    from datasets.data_files import DataFilesDict, DataFilesList
-    from datasets.packaged_modules.imagefolder.imagefolder import ImageFolder
-    from datasets.packaged_modules.parquet.parquet import Parquet
-
-    paths = [str(f.absolute()) for f in [*files, *layout.tables]]
-    if chained := next((p for p in paths if "::" in p), None):
-        raise UserError(f"{chained}: datasets takes :: for a chain of addresses; rename it")
-    listed = DataFilesList(paths, [])
-    options: dict = dict(batch_size=32) if layout.is_parquet else {}
-    kind = Parquet if layout.is_parquet else ImageFolder
-    # A cache on disk would write a lock file.
-    builder = kind(cache_dir="memory://", data_files=DataFilesDict(train=listed), **options)
-    return builder.as_streaming_dataset("train")
+def _listed(table: Path) -> list[tuple[Path, Any]]:
+    "The path and the label of each row of a table of labels."
+    remedy = "its columns must be file_name and label; if they are, it is truncated or damaged"
+    with reading(f"{table} can't be read", f"{remedy}, download it again"):
+        if table.suffix == ".parquet":
+            with _open_parquet(table) as file:
+                rows = file.read().to_pylist()
+        elif table.suffix == ".jsonl":
+            lines = read_file(table, limit=2**28).decode().split("\n")
+            rows = [json.loads(line) for line in lines if line.strip()]
+        else:
+            rows = pd.read_csv(table).to_dict("records")
+        paths = [table.parent / os.path.normpath(row["file_name"]) for row in rows]
+        label = _column(dict.fromkeys(rows[0], {}) if rows else {}, _LABELS, "", table)
+        return [(path, row[label]) for path, row in zip(paths, rows)]
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001d
 @dataclass(frozen=True)
@@ -510,27 +509,6 @@ class _Row:
     at: str  # begins a message
 
 
-def _cells(layout: Layout, files: list[Path], names: list[tuple]) -> Iterator[tuple[dict, Any]]:
-    "The image and label of each row; class names are appended to `names`."
-    where = files[0] if layout.is_parquet else (*layout.tables, layout.folder)[0]
-    from datasets import Image as Undecoded
-
-    remedy = "it is truncated or damaged, download it again"
-    if layout.tables:
-        remedy = f"its columns must be file_name and label; if they are, {remedy}"
-    with reading(f"{where} can't be read", remedy):
-        rows = _stream(layout, files)
-        kinds = {name: type(f).__name__ for name, f in rows.features.items()}
-        image = _column(kinds, _IMAGES, "Image", where)
-        label = _column(kinds, _LABELS, "ClassLabel", where)
-        if kinds[image] == "Image":
-            rows = rows.cast_column(image, Undecoded(decode=False))
-        if hasattr(rows.features[label], "names"):
-            names.append(tuple(rows.features[label].names))
-        for row in rows.select_columns([image, label]):
-            yield row[image], row[label]
-
-
 def _label(value: Any, at: str) -> int | str:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise UserError(f"{at}: its label is {value!r}; use a class number 0, 1, ... or a name")
@@ -538,18 +516,26 @@ def _label(value: Any, at: str) -> int | str:
 
 
 def _parquet_rows(layout: Layout, files: list[Path], names: list[tuple]) -> Iterator[_Row]:
+    "The rows of files of parquet; the class names that a file notes are appended to `names`."
     for path in files:
-        if not _rows_of(path):
-            raise UserError(f"{path} holds no rows")
-        for i, (cell, label) in enumerate(_cells(layout, [path], names)):
-            at = f"{path}: row {i}"
-            data = cell.get("bytes") if isinstance(cell, dict) else None
-            if not data:
-                raise UserError(
-                    f"{at}: the column of images must hold {{'bytes': an encoded image}}, "
-                    "as stored by the library datasets"
-                )
-            yield _Row(data, _label(label, at), at)
+        with _open_parquet(path) as file:
+            if not file.metadata.num_rows:
+                raise UserError(f"{path} holds no rows")
+            features = _features(file.schema_arrow)
+            image = _column(features, _IMAGES, "Image", path)
+            label = _column(features, _LABELS, "ClassLabel", path)
+            if noted := features[label].get("names"):
+                names.append(tuple(map(str, noted)))
+            batches = file.iter_batches(32, columns=[image, label], use_threads=False)
+            for i, row in enumerate(row for batch in batches for row in batch.to_pylist()):
+                at, cell = f"{path}: row {i}", row[image]
+                data = cell.get("bytes") if isinstance(cell, dict) else None
+                if not data:
+                    raise UserError(
+                        f"{at}: the column of images must hold {{'bytes': an encoded image}}, "
+                        "as stored by the library datasets"
+                    )
+                yield _Row(data, _label(row[label], at), at)
 
 
 def _class_rows(layout: Layout, files: list[Path], names: list[tuple]) -> Iterator[_Row]:
@@ -561,16 +547,18 @@ def _class_rows(layout: Layout, files: list[Path], names: list[tuple]) -> Iterat
 
 def _picture_rows(layout: Layout, files: list[Path], names: list[tuple]) -> Iterator[_Row]:
     mine, left, known = set(files), set(files), {*layout.train, *layout.test}
-    for cell, label in _cells(layout, files, []):
-        path = Path(cell["path"])
-        if path not in known:
-            raise UserError(f"{layout.tables[0]} lists {path}, which does not exist; download it")
-        if path in mine:
-            if path not in left:
-                raise UserError(f"{layout.tables[0]} lists {path} twice; list each image once")
-            left.discard(path)
-            at = str(path)
-            yield _Row(read_file(path, "image", limit=2**26), _label(label, at), at)
+    for table in layout.tables:
+        for path, label in _listed(table):
+            if path not in known:
+                raise UserError(
+                    f"{table} lists {path}, which is no picture of the folder; download it"
+                )
+            if path in mine:
+                if path not in left:
+                    raise UserError(f"{table} lists {path} twice; list each image once")
+                left.discard(path)
+                at = str(path)
+                yield _Row(read_file(path, "image", limit=2**26), _label(label, at), at)
     if left:
         raise UserError(
             f"{min(left)} is missing from {layout.tables[0].name}; add a row or remove the image"
