@@ -12,25 +12,25 @@ import math, multiprocessing, os, signal
 import threading, time, traceback, warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, process
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing.connection import Connection
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any
 import pandas as pd, torch
 from ..core import UserError, as_path, check_choice, core_count, end_with_parent
-from ..core import SAID, generator, pick_device, progress_bar
+from ..core import SAID, pick_device, progress_bar
 from ..core import say_once, show_warning, write_atomic
 from .data import NAMES, dataset_name, dataset_sizes
-from .augment import apply_draws
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
 from .runs import read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, without_idle
 from .records import Busy, Record, Store
 from .engine import NotCaptured, Place, as_place, cpu_threads, pick_engine
-from .step import Step, build_model, check_same_images, data_for, logger
-from .step import task_of, total_steps
+from .step import Batches, Step, build_model, check_same_images, data_for
+from .step import layer_of_step, logger, task_of, total_steps
 from .loop import Paused, tidy, train
 
 # %% ../../nbs/training/sweeps.ipynb #092680b2
@@ -271,14 +271,14 @@ _reports: Any = None  # progress connection of a worker
 _device: str | None = None  # device of a worker
 
 
-def _start_worker(reports: Connection, devices: Connection, names: Sequence[str], said: set):
+def _start_worker(reports: Connection, devices: SimpleQueue, said: set):
     "Initialise a worker process: ignore Ctrl-C, and end with the parent."
     global _reports, _device
     SAID.update(said)  # messages already logged by the parent
     warnings.showwarning = show_warning
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _reports, _device = reports, names[os.read(devices.fileno(), 1)[0]]
+    _reports, _device = reports, devices.get()
 
 
 class _Reporter:
@@ -351,13 +351,12 @@ def _submit(pool: ProcessPoolExecutor, calls: dict[str, tuple]) -> dict:
 def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]]:
     "Worker processes, one per device, and their progress connection."
     processes = multiprocessing.get_context("spawn")
-    names = sorted(set(devices))
-    with ExitStack() as pipes:
-        reports, reporting, slots, free = map(
-            pipes.enter_context, (*processes.Pipe(duplex=False), *processes.Pipe(duplex=False))
-        )
-        os.write(free.fileno(), bytes(map(names.index, devices)))  # each worker takes one byte
-        given = (reporting, slots, names, SAID)
+    free = processes.SimpleQueue()  # each worker takes one device
+    for device in devices:
+        free.put(device)
+    reports, reporting = processes.Pipe(duplex=False)
+    with reports, reporting:
+        given = (reporting, free, SAID)
         pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
         patience = 10.0  # seconds until idle workers are ended
         try:
@@ -548,17 +547,6 @@ def best_runs(
     return pd.DataFrame(rows).sort_values(score, ascending=not has_accuracy, ignore_index=True)
 
 # %% ../../nbs/training/sweeps.ipynb #16a00015
-def _timed_step(step: Step, x, y, i: int):
-    c, layer, g = step.config, step.config.srr_layer, generator(i)
-    assert layer != "random", "a step regularises one layer"
-    count, _, height, width = x.shape
-    draws = step.task.draw(c, count, height, width, g)
-    if step.task.target:
-        y = step.task.target(c, count, g).to(x.device)
-    step.compute(apply_draws(x, draws, c.image_size), y, layer)
-    step.failed.item()  # waits for the device
-
-
 @lru_cache(maxsize=64)
 def _seconds_per_image(config: RunConfig, device: str) -> float:
     "Training seconds per image, from two timed steps after a warm-up; one CPU thread."
@@ -571,11 +559,12 @@ def _seconds_per_image(config: RunConfig, device: str) -> float:
         y = torch.zeros(n, dtype=torch.long, device=chosen)
         model = build_model(config, channels, classes).to(chosen)
         step = Step(config, model, engine, task_of(config))
-        _timed_step(step, x, y, 0)
-        start = time.perf_counter()
-        for i in (1, 2):
-            _timed_step(step, x, y, i)
-        return (time.perf_counter() - start) / 2 / len(x)
+        batches, times = Batches(config, x, y, engine, step.task), list[float]()
+        for epoch in range(3):  # of one step
+            step.compute(*batches.augmented(epoch, 0), layer_of_step(config, epoch))
+            step.failed.item()  # waits for the device
+            times.append(time.perf_counter())
+        return (times[2] - times[0]) / 2 / len(x)
 
 # %% ../../nbs/training/sweeps.ipynb #16a00016
 def sizes_of(
