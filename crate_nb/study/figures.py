@@ -4,12 +4,11 @@
 
 # %% auto #0
 __all__ = ['use_style', 'epoch_color', 'markdown_table', 'as_png', 'save_figure', 'save_table', 'Saved', 'read_saved',
-           'plus_minus', 'setting', 'stem', 'BenchParameters', 'read_parameters', 'specification_curve', 'time_columns',
-           'save_timings']
+           'plus_minus', 'setting', 'stem', 'BenchParameters', 'read_parameters', 'specification_curve']
 
 # %% ../../nbs/study/figures.ipynb #65b66029
 import ast, io, itertools, json, math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seaborn as sns, torch
@@ -64,11 +63,10 @@ def epoch_color(
 # %% ../../nbs/study/figures.ipynb #13fa0014
 def markdown_table(
     table: pd.DataFrame,  # formatted; the index is not shown
-    escape: str = "|",  # characters to escape; a bare bar would end its cell
 ) -> str:  # without a final line break
     "A table as markdown."
-    marked = str.maketrans({character: f"\\{character}" for character in escape})
-    text = table.astype(str).map(lambda cell: cell.translate(marked))
+    # a bare bar would end its cell
+    text = table.astype(str).map(lambda cell: cell.replace("|", r"\|"))
     return text.to_markdown(index=False, disable_numparse=True)
 
 # %% ../../nbs/study/figures.ipynb #518cbaf4
@@ -122,10 +120,13 @@ def save_table(
     caption: str,  # data, number of runs, how to read the table
     notebook: str,  # the result or other notebook that makes it
     data: pd.DataFrame | None = None,  # unrounded numbers for the csv; None: the table
+    number_format: str = "",  # format specification of floats in the md, such as .2f
 ) -> Path:  # the folder
     "Save a table as md (to read) and csv (to compute with), its caption as json."
     folder = home() / "figures" / scale
     numbers = table if data is None else data
+    if number_format:
+        table = table.map(lambda v: format(v, number_format) if isinstance(v, float) else v)
     write_atomic(folder / f"{name}.csv", _as_csv(numbers))
     text = f"**{title}.** {caption}\n\n{markdown_table(table)}\n"
     write_atomic(folder / f"{name}.md", text)
@@ -354,35 +355,3 @@ def _draw_estimates(ax: plt.Axes, frame: pd.DataFrame, label: str):
         ax.vlines(rows.index, rows.low, rows.high, color=color, lw=1, alpha=0.6)
         ax.scatter(rows.index, rows.tau, s=size, zorder=3, color=color, label=name)
     ax.legend(fontsize=7, loc="upper left")
-
-# %% ../../nbs/study/figures.ipynb #be7c0003
-def time_columns(
-    seconds: Mapping[str, float],  # name -> seconds, from `core.side_by_side`
-    unit: str = "ms",  # `ms` or `s`
-    images: int | None = None,  # divide the times by this number of images
-) -> dict[str, float]:  # such as "plain [ms]" or "plain [ms per image]" -> time in that unit
-    "Name and scale the times of one row of a benchmark's table."
-    factor = {"ms": 1e3, "s": 1.0}[check_choice("unit", unit, ("ms", "s"))]
-    if images is None:
-        return {f"{name} [{unit}]": factor * t for name, t in seconds.items()}
-    return {f"{name} [{unit} per image]": factor * t / images for name, t in seconds.items()}
-
-# %% ../../nbs/study/figures.ipynb #be7c0006
-def save_timings(
-    table: pd.DataFrame,  # unrounded numbers
-    name: str,  # file name without extension, such as records_cpu
-    title: str,  # bold heading of the md file, without a full stop
-    caption: str,  # method and machine (`BenchParameters.machine`)
-    notebook: str,  # name of the benchmark's notebook
-    number_format: str = ".2f",  # format specification of all float columns
-    formats: Mapping[str, Callable[[Any], str]] | None = None,  # column -> formatting function
-) -> Path:  # figures/bench
-    "Save a benchmark's table: rounded in the md, with all digits in the csv."
-
-    def rounded(value: float) -> str:
-        return format(value, number_format)
-
-    floats = table.select_dtypes("floating").columns
-    writers = dict.fromkeys(floats, rounded) | dict(formats or {})
-    shown = {column: table[column].map(write) for column, write in writers.items()}
-    return save_table(table.assign(**shown), "bench", name, title, caption, notebook, table)
