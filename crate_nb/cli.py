@@ -202,10 +202,6 @@ def _seconds(text: str) -> float:
     raise UserError(f"--budget {text!r}: give a time such as 90s, 9m or 2h")
 
 
-def _deadline(budget: str | None) -> float | None:
-    return None if budget is None else time.time() + _seconds(budget)
-
-
 def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
     if force and budget:
         raise UserError(
@@ -259,7 +255,7 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     Recorded runs are reused; missing runs are trained.
     """
     _check_options(recorded, force, budget, dry)
-    deadline = _deadline(budget)
+    deadline = None if budget is None else time.time() + _seconds(budget)
     from crate_nb.training.sweeps import place_of
     from crate_nb.study.results import Parameters, chosen, default_results
     from crate_nb.study.reproduce import Order, dry_run, reproduce
@@ -579,14 +575,12 @@ def claims_command(scale):
 def report_command(scale):
     "Write the results page of a scale and the page Explore."
     from crate_nb.training.runs import SCALES
-    from crate_nb.study.explore import can_draw, write_explore
+    from crate_nb.study.explore import write_explore
     from crate_nb.study.report import write_report
 
     project_root()
     check_choice("scale", scale, SCALES)
-    if can_draw():
-        write_explore(scale)
-    else:
+    if not write_explore(scale):
         click.echo("explore.html not written; it needs: pip install 'crate_nb[docs]'", err=True)
     click.echo(f"report: {os.path.relpath(write_report(scale))}")
 

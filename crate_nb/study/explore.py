@@ -10,12 +10,11 @@ __all__ = ['EPS', 'TERMS', 'STEPS', 'EPSILONS', 'LENGTHS', 'can_draw', 'shown_sc
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 import pandas as pd, torch
-from ..core import UserError, generator, home, write_atomic
+from ..core import generator, home, write_atomic
 from ..objective.pitfalls import RULE_NAMES, toy_starts, toy_trajectory
 from ..models.layer import VARIANTS
 from ..training.runs import SCALES, QUICK_SCALES, varied_fields
@@ -25,12 +24,6 @@ from ..training.records import Record, Store, training_name
 def can_draw() -> bool:
     "Whether the libraries for the page are installed."
     return all(map(find_spec, ("altair", "vl_convert")))
-
-
-def _library(name: str) -> Any:
-    if not can_draw():
-        raise UserError("altair or vl-convert-python is missing: pip install 'crate_nb[docs]'")
-    return import_module(name)
 
 # %% ../../nbs/study/explore.ipynb #27e00009
 def shown_scales(
@@ -121,19 +114,22 @@ def rule_table() -> pd.DataFrame:  # rule, eps, length, step; R^c in nats after 
 
 # %% ../../nbs/study/explore.ipynb #27e0002a
 def _inline(table: pd.DataFrame) -> Any:
-    alt = _library("altair")
+    import altair as alt
+
     text = table.to_csv(index=False, float_format="%.5g")
     numbers = dict.fromkeys(table.select_dtypes("number"), "number")
     return alt.InlineData(text, format=alt.CsvDataFormat(type="csv", parse=numbers))
 
 
 def _choice(name: str, options: Sequence, start: Any) -> Any:
-    alt = _library("altair")
+    import altair as alt
+
     return alt.param(name, value=start, bind=alt.binding_select(options=options, name=name))
 
 # %% ../../nbs/study/explore.ipynb #27e00028
 def _looks(table: pd.DataFrame) -> tuple[Any, Any, Any]:
-    alt = _library("altair")
+    import altair as alt
+
     rows = {row.paper or name: row.color for name, row in VARIANTS.items()}
     rows = {name: color for name, color in rows.items() if name in set(table.member)}
     columns = alt.expr("max(2, floor(windowSize()[0] / 160))")
@@ -152,7 +148,8 @@ _LAYER = _axis("layer", title="layer", axis=dict(tickMinStep=1, format="d"))
 # %% ../../nbs/study/explore.ipynb #27e0002b
 def _record_chart(table: pd.DataFrame) -> Any:
     "The initial selection is the page's scale."
-    alt = _library("altair")
+    import altair as alt
+
     color, shape, pick = _looks(table)
     numbers = list(table.select_dtypes("number"))
     shown = [dict(field=name) for name in table if not name.startswith("measure")]
@@ -174,7 +171,8 @@ def _record_chart(table: pd.DataFrame) -> Any:
 # %% ../../nbs/study/explore.ipynb #27e0002c
 def _layer_chart(table: pd.DataFrame) -> Any:
     "One panel per row of `TERMS`, with a line and a band of spread per member."
-    alt = _library("altair")
+    import altair as alt
+
     color, shape, pick = _looks(table)
     terms, runs = list(TERMS.values()), list(table.runs.unique())
     own = table.runs[table.runs.str.startswith(runs[0].split(":")[0])]  # runs of the page's scale
@@ -202,7 +200,8 @@ def _layer_chart(table: pd.DataFrame) -> Any:
 
 # %% ../../nbs/study/explore.ipynb #324206db
 def _rule_chart(table: pd.DataFrame) -> Any:
-    alt = _library("altair")
+    import altair as alt
+
     layers = [name for name in table if name.isdigit()]
     lists = dict(eps=(EPSILONS, 1.0), length=(LENGTHS, 1.0), step=(STEPS, 0.1))
     trends = alt.Scale(domain=["falls", "rises"], range=["#0173b2", "#d55e00"])
@@ -266,10 +265,10 @@ document.querySelectorAll(".chart").forEach((place, i) => {
 def explore_page(
     scale: str,  # a row of `runs.SCALES`
 ) -> str:  # HTML
-    "The page of a scale; a `UserError` without Altair."
-    import jinja2, markupsafe
+    "The page of a scale."
+    import jinja2, markupsafe, vl_convert
 
-    vega = markupsafe.Markup(_library("vl_convert").javascript_bundle())
+    vega = markupsafe.Markup(vl_convert.javascript_bundle())
     held = {name: list(Store(name)) for name in shown_scales(scale)}
     tables = record_table(held), layer_table(held), rule_table()
     charts = zip((_record_chart, _layer_chart, _rule_chart), tables)
@@ -281,6 +280,8 @@ def explore_page(
 
 def write_explore(
     scale: str,  # a row of `runs.SCALES`
-) -> Path:  # figures/<scale>/explore.html
-    "Write the page of a scale; a `UserError` without Altair."
+) -> Path | None:  # figures/<scale>/explore.html
+    "Write the page of a scale; None without Altair."
+    if not can_draw():
+        return None
     return write_atomic(home() / "figures" / scale / "explore.html", explore_page(scale))

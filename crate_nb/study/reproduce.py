@@ -21,7 +21,7 @@ from ..training.trials import Trials
 from ..training.engine import Place
 from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue, train_all
 from .answers import interval
-from .explore import can_draw, write_explore
+from .explore import write_explore
 from .figures import plus_minus
 from .measures import MEASURE_PUBLISHED
 from .report import write_report
@@ -228,8 +228,7 @@ def reproduce(
         if not order.recorded and not order.place.is_late:
             train_all(part.configs, order.place, order.force, part.work)
     not_drawn = draw(order)
-    if can_draw():
-        write_explore(order.scale)
+    write_explore(order.scale)
     left = [config for part in parts for config in part.missing(store)]
     return write_report(order.scale), not_drawn, left
 
