@@ -9,7 +9,6 @@ __all__ = ['LEAST_EIGENVALUES', 'ADDED', 'NotDefined', 'matrices_of', 'power_law
 # %% ../../nbs/study/complexity.ipynb #ab37ff2c
 import math, warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -24,8 +23,7 @@ from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerw
 from ..models.wrappers import inner_model, plain_names
 from ..models.probe import tensor_of
 from .measures import AccuracyDrop, MEASURES, Measure, MeasureSettings, Weights
-from .measures import find_sigma, first_of, path_norm, trained_parameters
-from .measures import without_layernorm
+from .measures import find_sigma, first_of, margins, path_norm, trained_parameters
 
 # %% ../../nbs/study/complexity.ipynb #cc56ee16
 class NotDefined(UserError):
@@ -298,14 +296,6 @@ class Outcome:
     count: int  # predictions: samples, or tokens
 
 
-def _margins(scores: Tensor, y: Tensor) -> Tensor:
-    "Score of the label minus the best other score, without ignored labels (-100)."
-    counts = y != -100
-    scores = scores.movedim(1, -1)[counts].double()
-    own = scores.gather(1, y[counts][:, None])
-    return (own - scores.scatter(1, y[counts][:, None], -math.inf).amax(1, keepdim=True))[:, 0]
-
-
 @torch.no_grad()
 def outcome_of(
     model: nn.Module,  # inputs -> scores (B, classes) or (B, classes, N)
@@ -313,20 +303,21 @@ def outcome_of(
     loss: Callable[[Tensor, Tensor], Tensor],  # scores, labels -> mean loss
 ) -> Outcome:
     "Mean loss, accuracy and margins; raise a `UserError` for no batches or mismatched labels."
-    total, counts, margins = 0.0, [], []
+    total, counts, found = 0.0, [], []
     for inputs, y in batches:
         scores = model(inputs)
-        are_classes = not y.is_floating_point()
-        if are_classes:
+        counts.append(len(y))
+        if not y.is_floating_point():
             _check_fits(scores, y)
-            margins.append(_margins(scores, y))
-        counts.append(int((y != -100).sum()) if are_classes else len(y))
+            kept = y != -100
+            found.append(margins(scores.movedim(1, -1)[kept].double(), y[kept]))
+            counts[-1] = len(found[-1])
         total += float(loss(scores, y)) * counts[-1]
     if not counts:
         raise UserError("the data set has no batches; give batches, such as [(x, y)]")
-    found = torch.cat(margins) if margins else None
-    accuracy = math.nan if found is None else 100 * float((found > 0).double().mean())
-    return Outcome(total / sum(counts), accuracy, found, sum(counts))
+    all_margins = torch.cat(found) if found else None
+    accuracy = math.nan if all_margins is None else 100 * float((all_margins > 0).double().mean())
+    return Outcome(total / sum(counts), accuracy, all_margins, sum(counts))
 
 # %% ../../nbs/study/complexity.ipynb #3c10f157
 @dataclass
@@ -363,7 +354,7 @@ class Given(Weights):
     @cached_property
     def trained(self) -> Outcome:
         "Loss, accuracy and margins on the training batches."
-        with _as_wanted(self.model, self.settings.layernorm):
+        with self._as(self.settings.layernorm):
             return outcome_of(self.scores, self.train, self.loss)
 
     @property
@@ -391,7 +382,7 @@ class Given(Weights):
         if self.trained.margins is None:
             raise NotDefined("the labels are numbers, not classes, so there is no accuracy")
         c = self.settings
-        with _as_wanted(self.model, c.layernorm):
+        with self._as(c.layernorm):
             found = find_sigma(AccuracyDrop(self.scores, self.first(c.images), c.draws, c.seed))
         if found is None:
             raise NotDefined("no sigma from 0.0001 to 2 lowers the accuracy by 0.1")
@@ -416,7 +407,7 @@ class Given(Weights):
         c = self.settings
         batches = [inputs for inputs, _ in self.first(c.srr_images)]
         try:
-            with warnings.catch_warnings(), _as_wanted(self.model, c.srr_layernorm):
+            with warnings.catch_warnings(), self._as(c.srr_layernorm):
                 warnings.filterwarnings("ignore", "SRR and R", SrrWarning)  # becomes a reason
                 table = layerwise_srr(
                     self.model, batches, c.eps, c.lam, rank=False, **self.srr_options
@@ -456,10 +447,6 @@ class Given(Weights):
         except RuntimeError as e:
             why = " ".join(str(e).split())[:80]
             raise NotDefined(f"its loss has no second derivative: {why}") from e
-
-
-def _as_wanted(model: nn.Module, layernorm: str) -> AbstractContextManager:
-    return without_layernorm(model) if layernorm == "removed" else nullcontext()
 
 # %% ../../nbs/study/complexity.ipynb #c064d20f
 ADDED: dict[str, Measure] = {  # name -> measure; for any model

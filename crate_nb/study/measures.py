@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MEASURES', 'PUBLISHED', 'MEASURE', 'MEASURE_PUBLISHED', 'MEASURE_TOLERANCE', 'weight_matrices', 'folded_path_norm',
-           'margin', 'fit_temperature', 'trained_parameters', 'noise', 'perturbed', 'first_of', 'AccuracyDrop',
+           'margins', 'fit_temperature', 'trained_parameters', 'noise', 'perturbed', 'first_of', 'AccuracyDrop',
            'find_sigma', 'without_layernorm', 'path_norm', 'MeasureSettings', 'Weights', 'Subject', 'Measure', 'beside',
            'measures_of', 'check_classifies', 'subject_of', 'is_measured', 'measure_record', 'train_and_measure',
            'compare_measures']
@@ -52,18 +52,14 @@ def folded_path_norm(
     return float(model_paths(model).sum())
 
 # %% ../../nbs/study/measures.ipynb #d56cdddb
-def _margins(logits: Tensor, y: Tensor) -> Tensor:  # (m,) float64
+def margins(
+    logits: Tensor,  # (m, classes)
+    y: Tensor,  # labels (m,)
+) -> Tensor:  # (m,) float64
+    "Logit of the label minus the largest other logit."
     own = logits.gather(1, y[:, None])[:, 0]
     other = logits.scatter(1, y[:, None], -math.inf).amax(1)
     return (own - other).double()
-
-
-def margin(
-    logits: Tensor,  # (m, classes)
-    y: Tensor,  # labels (m,)
-) -> float:  # a difference of logits; usable as a margin only if positive
-    "10th percentile of the margins."
-    return float(_margins(logits, y).quantile(0.1))
 
 # %% ../../nbs/study/measures.ipynb #09b00005
 def fit_temperature(
@@ -224,15 +220,12 @@ def _secant(
 def find_sigma(
     drop: AccuracyDrop,  # of the model, on its data
     target: float = 0.1,  # the drop to find, a share of all images
-    rtol: float = 0.01,  # relative tolerance of sigma
-    low: float = 1e-4,  # smallest sigma to try, above 0
-    high: float = 2.0,  # largest sigma to try
-) -> float | None:  # None if no sigma in [`low`, `high`] gives the drop
+) -> float | None:  # within 1 %; None if no sigma in [1e-4, 2] gives the drop
     "Find the standard deviation of noise that lowers the accuracy by `target` on average."
-    some, bounds = max(50, drop.images // 10), (math.log(low), math.log(high))
-    begin = _begin(lambda sigma: drop(sigma, draws=1, first=some), target, low, high)
+    some, bounds = max(50, drop.images // 10), (math.log(1e-4), math.log(2))
+    begin = _begin(lambda sigma: drop(sigma, draws=1, first=some), target, 1e-4, 2)
     x, slope = math.log(begin), target  # the drop is roughly proportional to sigma there
-    for first, tol in ((some, 0.05), (None, rtol)):
+    for first, tol in ((some, 0.05), (None, 0.01)):
         found = _secant(lambda x: drop(math.exp(x), first=first) - target, x, slope, tol, *bounds)
         if found is None:
             return None
@@ -315,6 +308,9 @@ class Weights:
 
     model: Any  # an nn.Module with its trained weights; some measures need a `Classifier`
     initial: Any  # the model before training
+
+    def _as(self, layernorm: str) -> AbstractContextManager:
+        return without_layernorm(self.model) if layernorm == "removed" else nullcontext()
 
     @cached_property
     def weights(self) -> list[Tensor]:
@@ -399,9 +395,6 @@ class Subject(Weights):
         side = getattr(self.model, "config", {}).get("image_size")
         return _Batches(self.x[:n], self.y[:n], side, size)
 
-    def _as(self, layernorm: str) -> AbstractContextManager:
-        return without_layernorm(self.model) if layernorm == "removed" else nullcontext()
-
     @torch.no_grad()
     def logits(self) -> Tensor:  # (m, classes)
         "Logits of all training images with the present weights."
@@ -411,7 +404,7 @@ class Subject(Weights):
     def margin(self) -> float:  # nan if it is not positive
         "gamma: the 10th percentile of the margins of all training images."
         with self._as(self.settings.layernorm):
-            found = margin(self.logits(), self.y)
+            found = float(margins(self.logits(), self.y).quantile(0.1))
         return found if found > 0 else math.nan
 
     @cached_property
