@@ -24,24 +24,15 @@ def printed(
     return pd.read_csv(folder / f"{table}.csv")
 
 # %% ../../nbs/study/printed.ipynb #c1a10003
-def _printed_on_cifar10(name: str, training: str) -> float | None:
-    "From Table 6, or else from Table 3."
-    table6 = printed("table6_layer_choice_cifar10").set_index("training")
-    if training in table6.index and name in table6:
-        return float(table6.loc[training, name])
-    table3 = printed("table3_output_matrix").set_index("model").accuracy
-    if training == "cross-entropy" and name in table3:
-        return float(table3[name])
-    return None
-
-
-def _printed_on_others(name: str, training: str, dataset: str) -> float | None:
-    "From Table 2, where `layer-12` is called `srr-layer-12`."
-    table2 = printed("table2_regularization")
-    called = "srr-layer-12" if training == "layer-12" else training
-    same_model = (table2.model == name) & (table2.dataset == dataset)
-    hit = table2[same_model & (table2.training == called)]
-    return float(hit.accuracy.iloc[0]) if len(hit) else None
+@lru_cache
+def _accuracies() -> dict[tuple[str, str, str], float]:
+    "(model, training, data set) -> accuracy; of a number that is printed twice, the last."
+    table2 = printed("table2_regularization").replace("srr-layer-12", "layer-12")
+    table3 = printed("table3_output_matrix").assign(training="cross-entropy", dataset="cifar10")
+    table6 = printed("table6_layer_choice_cifar10").assign(dataset="cifar10")
+    table6 = table6.melt(["training", "dataset"], var_name="model", value_name="accuracy")
+    rows = pd.concat([table2, table3, table6])
+    return rows.set_index(["model", "training", "dataset"]).accuracy.to_dict()
 
 
 def printed_accuracy(
@@ -51,9 +42,8 @@ def printed_accuracy(
 ) -> float | None:  # in %; None if none is printed
     "The paper's accuracy of a variant and a training."
     name = VARIANTS[variant].paper if variant in VARIANTS else variant
-    if dataset.startswith("cifar10") and not dataset.startswith("cifar100"):
-        return _printed_on_cifar10(name, training)
-    return _printed_on_others(name, training, dataset)
+    is_cifar10 = dataset.startswith("cifar10") and not dataset.startswith("cifar100")
+    return _accuracies().get((name, training, "cifar10" if is_cifar10 else dataset))
 
 # %% ../../nbs/study/printed.ipynb #3109f0ff
 TABLES = {  # width of the correlation study -> printed table
