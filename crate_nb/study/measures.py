@@ -290,16 +290,10 @@ class MeasureSettings(Strict):
     lam: Weight = 0.1  # of SRR
 
 # %% ../../nbs/study/measures.ipynb #14ea0013
-def _each(f: Callable[[Tensor], Any], matrices: list[Tensor]) -> Tensor:  # (n,) float64
-    return torch.tensor([float(f(w)) for w in matrices], dtype=torch.float64)
-
-
-def _fro2(w: Tensor) -> Tensor:
-    return w.double().square().sum()
-
-
-def _spec2(w: Tensor) -> float:
-    return float(torch.linalg.matrix_norm(w.double(), 2)) ** 2
+def _norms2(matrices: list[Tensor], kind: str | int) -> Tensor:  # (n,) float64
+    "Squared Frobenius ('fro') or spectral (2) norms."
+    found = [float(torch.linalg.matrix_norm(w.double(), kind)) ** 2 for w in matrices]
+    return torch.tensor(found, dtype=torch.float64)
 
 
 @dataclass
@@ -325,22 +319,22 @@ class Weights:
     @cached_property
     def fro2(self) -> Tensor:  # (n,) float64
         "||W_i||_F^2."
-        return _each(_fro2, self.weights)
+        return _norms2(self.weights, "fro")
 
     @cached_property
     def spec2(self) -> Tensor:  # (n,) float64
         "||W_i||_2^2."
-        return _each(_spec2, self.weights)
+        return _norms2(self.weights, 2)
 
     @cached_property
     def distance_fro2(self) -> Tensor:  # (n,) float64
         "||W_i - W_i^0||_F^2."
-        return _each(_fro2, self.distances)
+        return _norms2(self.distances, "fro")
 
     @cached_property
     def distance_spec2(self) -> Tensor:  # (n,) float64
         "||W_i - W_i^0||_2^2."
-        return _each(_spec2, self.distances)
+        return _norms2(self.distances, 2)
 
 # %% ../../nbs/study/measures.ipynb #dae51605
 class _Batches(Sequence):
