@@ -354,7 +354,7 @@ class Given(Weights):
     @cached_property
     def trained(self) -> Outcome:
         "Loss, accuracy and margins on the training batches."
-        with self._as(self.settings.layernorm):
+        with self.with_layernorm(self.settings.layernorm):
             return outcome_of(self.scores, self.train, self.loss)
 
     @property
@@ -382,7 +382,7 @@ class Given(Weights):
         if self.trained.margins is None:
             raise NotDefined("the labels are numbers, not classes, so there is no accuracy")
         c = self.settings
-        with self._as(c.layernorm):
+        with self.with_layernorm(c.layernorm):
             found = find_sigma(AccuracyDrop(self.scores, self.first(c.images), c.draws, c.seed))
         if found is None:
             raise NotDefined("no sigma from 0.0001 to 2 lowers the accuracy by 0.1")
@@ -407,7 +407,7 @@ class Given(Weights):
         c = self.settings
         batches = [inputs for inputs, _ in self.first(c.srr_images)]
         try:
-            with warnings.catch_warnings(), self._as(c.srr_layernorm):
+            with warnings.catch_warnings(), self.with_layernorm(c.srr_layernorm):
                 warnings.filterwarnings("ignore", "SRR and R", SrrWarning)  # becomes a reason
                 table = layerwise_srr(
                     self.model, batches, c.eps, c.lam, rank=False, **self.srr_options

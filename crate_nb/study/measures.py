@@ -303,8 +303,12 @@ class Weights:
     model: Any  # an nn.Module with its trained weights; some measures need a `Classifier`
     initial: Any  # the model before training
 
-    def _as(self, layernorm: str) -> AbstractContextManager:
-        return without_layernorm(self.model) if layernorm == "removed" else nullcontext()
+    def with_layernorm(
+        self,
+        setting: str,  # kept or removed
+    ) -> AbstractContextManager:
+        "Have the model with or without its LayerNorm."
+        return without_layernorm(self.model) if setting == "removed" else nullcontext()
 
     @cached_property
     def weights(self) -> list[Tensor]:
@@ -330,11 +334,6 @@ class Weights:
     def distance_fro2(self) -> Tensor:  # (n,) float64
         "||W_i - W_i^0||_F^2."
         return _norms2(self.distances, "fro")
-
-    @cached_property
-    def distance_spec2(self) -> Tensor:  # (n,) float64
-        "||W_i - W_i^0||_2^2."
-        return _norms2(self.distances, 2)
 
 # %% ../../nbs/study/measures.ipynb #dae51605
 class _Batches(Sequence):
@@ -397,7 +396,7 @@ class Subject(Weights):
     @cached_property
     def margin(self) -> float:  # nan if it is not positive
         "gamma: the 10th percentile of the margins of all training images."
-        with self._as(self.settings.layernorm):
+        with self.with_layernorm(self.settings.layernorm):
             found = float(margins(self.logits(), self.y).quantile(0.1))
         return found if found > 0 else math.nan
 
@@ -405,22 +404,20 @@ class Subject(Weights):
     def sigma(self) -> float:  # nan if none is found; the root under the published convention
         "sigma: the noise that lowers the accuracy on the first `settings.images` images by 0.1."
         c = self.settings
-        with self._as(c.layernorm):
+        with self.with_layernorm(c.layernorm):
             drop = AccuracyDrop(self.model, self.batches(c.images), c.draws, c.seed)
             found = find_sigma(drop) or math.nan
         return math.sqrt(found) if c.convention == "published" else found
 
-    def _srr(self, layernorm: str) -> pd.DataFrame:
-        c = self.settings
-        with self._as(layernorm):
-            frame = _layerwise(self.model, self.batches(c.srr_images, 100), c)
-        return frame.assign(layernorm=layernorm)
-
     @cached_property
     def srr(self) -> pd.DataFrame:  # one row per LayerNorm kept or removed, eps and layer
         "Layer-wise SRR on the first `settings.srr_images` training images, NaN where undefined."
-        both = [self._srr(layernorm) for layernorm in ("removed", "kept")]
-        return pd.concat(both, ignore_index=True)
+        c, frames = self.settings, []
+        for layernorm in ("removed", "kept"):
+            with self.with_layernorm(layernorm):
+                frame = _layerwise(self.model, self.batches(c.srr_images, 100), c)
+            frames.append(frame.assign(layernorm=layernorm))
+        return pd.concat(frames, ignore_index=True)
 
 # %% ../../nbs/study/measures.ipynb #87ec011f
 @dataclass(frozen=True)
@@ -513,7 +510,7 @@ MEASURES |= {
         "40", r"\sum_i \|W_i - W_i^0\|_F^2", lambda s: float(s.distance_fro2.sum())
     ),
     "spec-distance": Measure(
-        "41", r"\sum_i \|W_i - W_i^0\|_2^2", lambda s: float(s.distance_spec2.sum())
+        "41", r"\sum_i \|W_i - W_i^0\|_2^2", lambda s: float(_norms2(s.distances, 2).sum())
     ),
     "param-norm": Measure("42", r"\sum_i \|W_i\|_F^2", lambda s: float(s.fro2.sum())),
     "path-norm": Measure("44", r"\sum_i f_{w^2}(\mathbf 1)_i", lambda s: s.path_norm()),
