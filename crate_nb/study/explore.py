@@ -10,6 +10,7 @@ __all__ = ['EPS', 'TERMS', 'STEPS', 'EPSILONS', 'LENGTHS', 'can_draw', 'shown_sc
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -114,22 +115,19 @@ def rule_table() -> pd.DataFrame:  # rule, eps, length, step; R^c in nats after 
 
 # %% ../../nbs/study/explore.ipynb #27e0002a
 def _inline(table: pd.DataFrame) -> Any:
-    import altair as alt
-
+    alt: Any = import_module("altair")
     text = table.to_csv(index=False, float_format="%.5g")
     numbers = dict.fromkeys(table.select_dtypes("number"), "number")
     return alt.InlineData(text, format=alt.CsvDataFormat(type="csv", parse=numbers))
 
 
 def _choice(name: str, options: Sequence, start: Any) -> Any:
-    import altair as alt
-
+    alt: Any = import_module("altair")
     return alt.param(name, value=start, bind=alt.binding_select(options=options, name=name))
 
 # %% ../../nbs/study/explore.ipynb #27e00028
 def _looks(table: pd.DataFrame) -> tuple[Any, Any, Any]:
-    import altair as alt
-
+    alt: Any = import_module("altair")
     rows = {row.paper or name: row.color for name, row in VARIANTS.items()}
     rows = {name: color for name, color in rows.items() if name in set(table.member)}
     columns = alt.expr("max(2, floor(windowSize()[0] / 160))")
@@ -148,8 +146,7 @@ _LAYER = _axis("layer", title="layer", axis=dict(tickMinStep=1, format="d"))
 # %% ../../nbs/study/explore.ipynb #27e0002b
 def _record_chart(table: pd.DataFrame) -> Any:
     "The initial selection is the page's scale."
-    import altair as alt
-
+    alt: Any = import_module("altair")
     color, shape, pick = _looks(table)
     numbers = list(table.select_dtypes("number"))
     shown = [dict(field=name) for name in table if not name.startswith("measure")]
@@ -171,8 +168,7 @@ def _record_chart(table: pd.DataFrame) -> Any:
 # %% ../../nbs/study/explore.ipynb #27e0002c
 def _layer_chart(table: pd.DataFrame) -> Any:
     "One panel per row of `TERMS`, with a line and a band of spread per member."
-    import altair as alt
-
+    alt: Any = import_module("altair")
     color, shape, pick = _looks(table)
     terms, runs = list(TERMS.values()), list(table.runs.unique())
     own = table.runs[table.runs.str.startswith(runs[0].split(":")[0])]  # runs of the page's scale
@@ -200,8 +196,7 @@ def _layer_chart(table: pd.DataFrame) -> Any:
 
 # %% ../../nbs/study/explore.ipynb #324206db
 def _rule_chart(table: pd.DataFrame) -> Any:
-    import altair as alt
-
+    alt: Any = import_module("altair")
     layers = [name for name in table if name.isdigit()]
     lists = dict(eps=(EPSILONS, 1.0), length=(LENGTHS, 1.0), step=(STEPS, 0.1))
     trends = alt.Scale(domain=["falls", "rises"], range=["#0173b2", "#d55e00"])
@@ -266,9 +261,10 @@ def explore_page(
     scale: str,  # a row of `runs.SCALES`
 ) -> str:  # HTML
     "The page of a scale."
-    import jinja2, markupsafe, vl_convert
+    import jinja2, markupsafe
 
-    vega = markupsafe.Markup(vl_convert.javascript_bundle())
+    convert: Any = import_module("vl_convert")
+    vega = markupsafe.Markup(convert.javascript_bundle())
     held = {name: list(Store(name)) for name in shown_scales(scale)}
     tables = record_table(held), layer_table(held), rule_table()
     charts = zip((_record_chart, _layer_chart, _rule_chart), tables)

@@ -115,8 +115,8 @@ def _kernels(folder: Path, environment: Mapping[str, str]) -> type:
 
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     inline = "module://matplotlib_inline.backend_inline"
-    env = dict(IPYTHONDIR=str(folder), PYTHONSTARTUP="", MPLBACKEND=inline)
-    spec = KernelSpec(argv=argv, env=env | environment, display_name="crate_nb", language="python")
+    env = dict(IPYTHONDIR=str(folder), PYTHONSTARTUP="", MPLBACKEND=inline, **environment)
+    spec = KernelSpec(argv=argv, env=env, display_name="crate_nb", language="python")
     return type("Kernels", (AsyncKernelManager,), dict(kernel_spec=spec))
 
 
