@@ -71,8 +71,8 @@ def _numbers(x: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def kendall(
-    measure: Sequence[float],  # one value per model
-    gap: Sequence[float],  # of the same models, in the same order
+    measure: Sequence[float] | np.ndarray,  # one value per model
+    gap: Sequence[float] | np.ndarray,  # of the same models, in the same order
 ) -> float:  # -1 to 1
     "Kendall's tau-b, 0 for constants; a `UserError` for missing values or fewer than two models."
     if len(measure) < 2:
