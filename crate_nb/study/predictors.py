@@ -204,9 +204,8 @@ _READ_AT: dict[str, tuple] = dict(
     layernorm=("removed", "kept"),
     resampled=("seeds", "types and cells"),  # resampled unit
 )
-PRIMARY = dict(
-    gap=IN_LOSS, eps=0.5, layernorm="removed", resampled="seeds"
-)  # primary specification
+# the primary specification
+PRIMARY = dict(gap=IN_LOSS, eps=0.5, layernorm="removed", resampled="seeds")
 
 
 def _with_interval(
