@@ -307,10 +307,9 @@ def two_way(
     types: Sequence,  # type of each model, such as its variant
     cells: Sequence,  # cell of each model, such as its other axes
     draws: int = 2000,  # per scheme
-    seed: int = 0,  # of the draws, unrelated to the seeds of runs
 ) -> TwoWay:
     "Two-way bootstrap weights; seed replicates of one type and cell are drawn together."
-    g = np.random.default_rng(generator("two-way", seed).initial_seed())
+    g = np.random.default_rng(generator("two-way", 0).initial_seed())
     by_type, n_types = _drawn(types, draws, g)
     by_cell, n_cells = _drawn(cells, draws, g)
     both, _ = _drawn(list(zip(types, cells)), draws, g)
@@ -537,10 +536,10 @@ def overall_table(
     def parts(values: pd.Series) -> Parts:
         return two_way_parts(weighted_tau(values, table.gap, seeds), weights)
 
-    rows = {}
+    srr, rows = parts(table["SRR"]), {}
     for m in measures_in(table) if measures is None else measures:
-        tau = parts(table[m])
-        difference = parts(table["SRR"].where(table[m].notna())) - tau
+        tau, there = parts(table[m]), table[m].notna()
+        difference = (srr if there.all() else parts(table["SRR"].where(there))) - tau
         apart = draws_about_estimate(difference)
         rows[m] = (
             tau.whole,

@@ -182,9 +182,9 @@ class AccuracyDrop:
         return self.full[first] - sum(found) / len(found)
 
 # %% ../../nbs/study/measures.ipynb #14ea0009
-def _begin(drop, target: float, low: float, high: float, steps: int = 6) -> float:
-    "Bisection of [low, high] on a logarithmic scale."
-    for _ in range(steps):
+def _begin(drop, target: float, low: float, high: float) -> float:
+    "Six bisections of [low, high] on a logarithmic scale."
+    for _ in range(6):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if drop(middle) > target else (middle, high)
     return math.sqrt(low * high)
@@ -222,8 +222,9 @@ def find_sigma(
     target: float = 0.1,  # the drop to find, a share of all images
 ) -> float | None:  # within 1 %; None if no sigma in [1e-4, 2] gives the drop
     "Find the standard deviation of noise that lowers the accuracy by `target` on average."
-    some, bounds = max(50, drop.images // 10), (math.log(1e-4), math.log(2))
-    begin = _begin(lambda sigma: drop(sigma, draws=1, first=some), target, 1e-4, 2)
+    some, low, high = max(50, drop.images // 10), 1e-4, 2.0
+    begin = _begin(lambda sigma: drop(sigma, draws=1, first=some), target, low, high)
+    bounds = math.log(low), math.log(high)
     x, slope = math.log(begin), target  # the drop is roughly proportional to sigma there
     for first, tol in ((some, 0.05), (None, 0.01)):
         found = _secant(lambda x: drop(math.exp(x), first=first) - target, x, slope, tol, *bounds)

@@ -214,10 +214,11 @@ def _with_interval(
     "Tau of one quantity, or that of the first minus that of the second."
     if resampled == "types and cells":
         parts = [study.tau(values) for values in compared]
-        whole = parts[0] if len(parts) == 1 else parts[0] - parts[1]
-        return whole.whole, *percentile_interval(draws_about_estimate(whole))
+        tau = parts[0] if len(parts) == 1 else parts[0] - parts[1]
+        return tau.whole, *percentile_interval(draws_about_estimate(tau))
     taus = [study.by_grid(values) for values in compared]
-    found = interval(list(taus[0] if len(taus) == 1 else taus[0] - taus[1]))
+    whole = taus[0] if len(taus) == 1 else taus[0] - taus[1]
+    found = interval(whole[np.isfinite(whole)].tolist())
     return found.mean, found.low, found.high
 
 
