@@ -12,7 +12,7 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 import pandas as pd, yaml
-from crate_nb.study.results import in_words, measured, nearest_answers, read_results, saved_answers
+from crate_nb.study.results import in_words, nearest_answers, read_results, saved_answers
 from crate_nb.training.records import Store
 from crate_nb.training.runs import read_rules, scale_config
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE, OUT = ROOT / "docs" / "journal", ROOT / "build" / "journal"
 AUTHOR = yaml.safe_load((ROOT / "CITATION.cff").read_text())["authors"][0]["name"]
 KINDS = {  # word before a claim's id -> what it stands for
-    "share": lambda a: a.here.str.replace("+", ""),  # a share has no sign
+    "share": lambda a: a.measured.str.replace("+", ""),  # a share has no sign
     "printed": lambda a: a.paper.astype(str),
     "n": lambda a: a.n.astype(str),
 }
@@ -61,7 +61,7 @@ def said(found: re.Match) -> str:
 def fill(template: str, answers: pd.DataFrame) -> str:
     "A text with its numbers; `answers` as `nearest_answers` gives them."
     groups = {name: result.group for name, result in read_results().items()}
-    claims = answers.assign(group=answers.result.map(groups), here=answers.apply(measured, axis=1))
+    claims = answers.assign(group=answers.result.map(groups))
     others = [
         claims.assign(id=f"{kind} " + claims.id, measured=of(claims)) for kind, of in KINDS.items()
     ]

@@ -546,7 +546,8 @@ def runs_check(id, scale, dataset, device, init, measured):
 # %% ../nbs/cli.ipynb #c1100020
 def _answer_text(a: Any) -> str:
     text = f"{a.sign:<8}{a.id}: {a.claim}"
-    details = [a.measured and f"{a.measured}, n = {a.n}", a.paper and f"printed: {a.paper}"]
+    found = a.n and f"{a.check}: {a.measured}{a.note}, n = {a.n}"
+    details = [found, a.paper and f"printed: {a.paper}"]
     details += [a.size != "-" and f"size: {a.size}", a.settle and f"to settle it: {a.settle}"]
     return "\n        ".join([text, *filter(None, details)])
 

@@ -50,7 +50,7 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
     Raises
     ------
     UserError
-        If there are no values.
+        If there are no values, or if one is nan.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
     (3, -0.48, 4.48)
     """
     x = pd.Series(values, dtype=float)
-    if x.empty:
-        raise UserError("no values for an interval; give at least one")
+    if x.empty or x.hasnans:
+        raise UserError("no values for an interval, or one is nan; give at least one, without nan")
     if len(x) == 1:
         return Interval(1, x.iloc[0], math.nan, -math.inf, math.inf)
     half = float(stats.t.ppf(0.5 + level / 2, len(x) - 1) * x.std() / len(x) ** 0.5)
@@ -676,8 +676,7 @@ def _measured(row: pd.Series) -> str:
         bound = "no interval from one seed"
     elif row.low == row.high:
         bound = "each time"
-    words = [f"{row.check}:", mean, row.unit, bound]
-    return " ".join(filter(None, words)) + _claimed(row)
+    return " ".join(filter(None, [mean, row.unit, bound]))
 
 
 def _among(row: pd.Series, checks: int) -> str:
@@ -701,7 +700,8 @@ def _printed_number(row: pd.Series) -> str:
     return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip()
 
 
-_NOT_RUN = dict(sign="not run", size="-", measured="", n=0, paper="", other_settings="", settle="")
+_NO_WORDS = dict.fromkeys("check measured note paper other_settings settle".split(), "")
+_NOT_RUN = dict(sign="not run", size="-", n=0) | _NO_WORDS
 
 
 def summary(
@@ -717,7 +717,9 @@ def summary(
     deciding = _deciding(here)
     return line | dict(
         **here[["sign", "size"]].iloc[0],
-        measured=_measured(deciding) + _among(deciding, len(here)),
+        check=deciding.check,
+        measured=_measured(deciding),
+        note=_claimed(deciding) + _among(deciding, len(here)),
         n=int(here.n.min()),
         paper=_printed_number(deciding),
         other_settings=_signs_in_words(rows.drop(here.index)),

@@ -8,7 +8,7 @@ __all__ = ['AccuracyCheck', 'accuracy_table', 'hit_table', 'probe_table', 'label
 
 # %% ../../nbs/study/evidence.ipynb #0683c278
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal
 import numpy as np, pandas as pd
 from ..core import UserError, check_choice
@@ -80,7 +80,7 @@ def _count_tested(config: RunConfig, runs: Iterable[Record]) -> int:
 
 
 class Evidence:
-    """The records of a scale and data set, read once.
+    """The records of a scale and data set, read once, at the first access.
 
     Parameters
     ----------
@@ -110,16 +110,23 @@ class Evidence:
         label = dataset_label(scale, dataset)
         self.scale, self.dataset = scale, label if dataset else label_at(scale, label)
         self.seeds = None if seeds is None else tuple(seeds)
-        self._runs = [
-            r
-            for r in Store(scale)
-            if r.config.dataset == self.dataset and (seeds is None or r.config.seed in seeds)
-        ]
+        self._wanted = fit_sizes(scale_config(scale, self.dataset), dataset)
         self._found: dict[str, list[Record]] = {}  # by experiment
-        wanted = fit_sizes(scale_config(scale, self.dataset), dataset)
-        self.test_images = _count_tested(wanted, self._runs)
         self._studies: dict[tuple[str, str], Study | None] = {}
-        self._probes: pd.DataFrame | None = None
+
+    @cached_property
+    def _runs(self) -> list[Record]:
+        of_dataset = [r for r in Store(self.scale) if r.config.dataset == self.dataset]
+        return [r for r in of_dataset if self.seeds is None or r.config.seed in self.seeds]
+
+    @cached_property
+    def test_images(self) -> int:
+        "Number of test images behind its accuracies."
+        return _count_tested(self._wanted, self._runs)
+
+    @cached_property
+    def _probes(self) -> pd.DataFrame:
+        return probe_table(self.records("fig2"))
 
     def on(self, dataset: str) -> "Evidence":
         """Evidence on another data set, at the same scale and with the same seeds.
@@ -190,8 +197,6 @@ class Evidence:
         dict of str to pandas.DataFrame
             Variant -> SRR (nats), one row per (seed, epoch), one column per layer.
         """
-        if self._probes is None:
-            self._probes = probe_table(self.records("fig2"))
         probes = self._probes
         if len(probes) and eps not in set(probes.eps):
             check_choice("eps", eps, sorted(set(probes.eps)))

@@ -63,7 +63,7 @@ _PAGE = """<!doctype html>
 <details id="{{ s.name }}"><summary><b>{{ s.title }}.</b> {{ s.words | rc }}
 {% for a in s.answers %}
 <br><span class="{{ a.sign }}">{{ a.sign }}</span>{% if a.size != "-" %} ({{ a.size }}){% endif %}:
-{{ a.claim | rc }} <span class="soft">{{ a.measured | rc }}{{ a.where }}</span>
+{{ a.claim | rc }} <span class="soft">{{ a.found | rc }}{{ a.where }}</span>
 {% endfor %}
 </summary>
 <p>{{ s.question }}</p>
@@ -122,7 +122,8 @@ def _answers(scale: str, recorded: pd.DataFrame) -> pd.DataFrame:
     if scale in QUICK_SCALES:
         here = recorded
     where = [f" (scale {s})" if s != scale else "" for s in here.scale]
-    return here.assign(where=where)
+    found = (here.check + ": " + here.measured + here.note).where(here.n > 0, "")
+    return here.assign(found=found, where=where)
 
 
 def _section(

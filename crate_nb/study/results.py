@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_results', 'chosen', 'default_results', 'best_scale',
-           'Parameters', 'OpenResult', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers', 'measured',
+           'Parameters', 'OpenResult', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers',
            'other_signs', 'sign_now', 'at_other_scales', 'in_words']
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
@@ -223,7 +223,7 @@ def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
         "claim": f"{line['claim']} ({line['source']}; `{line['id']}`)",
         "sign": f"**{line['sign']}**",
         "size": line["size"],
-        "measured": line["measured"],
+        "measured": f"{line['check']}: {line['measured']}{line['note']}" if line["n"] else "",
         "n": line["n"] or "",
         "printed": line["paper"],
         "under other settings": line["other_settings"],
@@ -500,12 +500,19 @@ def saved_results(
     return {k: sorted(v, key=lambda r: (r.index, r.name)) for k, v in found.items()}
 
 
+_COLUMNS = "id scale dataset claim sign size check measured note n paper".split()  # that we read
+
+
 def _answers_in(path: Path) -> pd.DataFrame | None:
     "Saved answers; None for a copy, which has another name than its data set gives it."
     answers = pd.read_csv(path, keep_default_na=False)
     name, _, label = path.stem.partition("_answers")
     if label and {label} != {f"-{dataset}" for dataset in answers.dataset}:
         logging.getLogger("crate_nb").warning("left out: %s, the copy of another file", path)
+        return None
+    if not set(_COLUMNS) <= set(answers):
+        again = "left out: %s, saved by another version; to draw it again: crate-nb reproduce"
+        logging.getLogger("crate_nb").warning(again, path)
         return None
     return answers.assign(result=name)
 
@@ -522,7 +529,7 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per claim and scale: result, scale, dataset, and the columns of `summary`, such as
-        id, claim, sign, size, measured and n. Empty if none is saved.
+        id, claim, sign, size, check, measured and n. Empty if none is saved.
 
     Examples
     --------
@@ -540,7 +547,7 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
         if (answers := _answers_in(path)) is not None
     ]
     if not frames:
-        return pd.DataFrame(columns=["id", "scale", "result", "sign", "size", "n"])
+        return pd.DataFrame(columns=[*_COLUMNS, "result"])
     return pd.concat(frames, ignore_index=True)
 
 
@@ -551,13 +558,6 @@ def nearest_answers(
     enough = answers.assign(enough=answers.n >= MIN_SEEDS)
     enough = enough.sort_values("enough", ascending=False, kind="stable")
     return enough.drop_duplicates("id").sort_index().drop(columns="enough")
-
-
-def measured(
-    answer: Mapping[str, Any],  # a row of `saved_answers`
-) -> str:  # such as +1.1 points [+0.365, +1.84]
-    "The number of the deciding check of a claim, with its interval."
-    return answer["measured"].split("; ")[0].split(", claimed")[0].rpartition(": ")[2]
 
 
 def other_signs(
@@ -596,9 +596,8 @@ def in_words(
     answers: pd.DataFrame,  # as `nearest_answers` gives them
 ) -> str:
     "An answer in words with its numbers, marked as being revised if a sign has changed since."
-    known = {row["id"]: row for row in answers.to_dict("records")}
     now = {claim: sign_now(claim, answers) for claim in written_for}
     changed = [f"{claim}: {sign}" for claim, sign in now.items() if sign != written_for[claim]]
-    values = {claim: measured(row) for claim, row in known.items()}
-    words = answer.format_map(defaultdict(lambda: "(no answer yet)", values))
+    values = defaultdict(lambda: "(no answer yet)", zip(answers.id, answers.measured))
+    words = answer.format_map(values)
     return f"*Being revised ({', '.join(changed)}).* {words}" if changed else words
