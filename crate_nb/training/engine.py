@@ -32,7 +32,7 @@ class Place:
     workers: int | None = None  # processes; None: one per core on the CPU, one per GPU
     threads: int = 1  # CPU threads; changes rounding
     precision: str = "auto"  # of products, see `pick_engine`; an explicit engine overrides it
-    compiled: bool | None = None  # on a CPU; None: if it pays; changes rounding
+    compiled: bool | None = None  # on a CPU; None: if it pays; changes rounding, dropout's masks
     deadline: float | None = None  # `time.time()` at which runs pause; None: never
     checkpoint_seconds: float = 20.0  # between checkpoints; 0: save each step
     progress: bool = True  # show progress bars
