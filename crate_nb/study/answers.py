@@ -50,7 +50,7 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
     Raises
     ------
     UserError
-        If there are no values, or if one is nan.
+        If there are no values, one is not finite, or the level is not in (0, 1).
 
     Examples
     --------
@@ -60,8 +60,10 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
     (3, -0.48, 4.48)
     """
     x = pd.Series(values, dtype=float)
-    if x.empty or x.hasnans:
-        raise UserError("no values for an interval, or one is nan; give at least one, without nan")
+    if x.empty or not np.isfinite(x).all():
+        raise UserError("no values for an interval, or one is not finite; give at least one")
+    if not 0 < level < 1:
+        raise UserError(f"level is {level:g}; give a number between 0 and 1, such as 0.95")
     if len(x) == 1:
         return Interval(1, x.iloc[0], math.nan, -math.inf, math.inf)
     half = float(stats.t.ppf(0.5 + level / 2, len(x) - 1) * x.std() / len(x) ** 0.5)
@@ -135,6 +137,12 @@ class Check:
     sampling_variance: float = 0.0
     variance_from: Literal["", "image by image", "bound"] = ""
     below: bool = False
+
+    def __post_init__(self):
+        if not (np.isfinite(self.values).all() and 0 <= self.sampling_variance < math.inf):
+            raise UserError(
+                f"check {self.label!r}: give finite values, and a sampling_variance of at least 0"
+            )
 
     def _error(self) -> tuple[float, float]:
         "Standard error of the mean, and the share of its square due to the seeds."
@@ -210,6 +218,10 @@ class Resampled:
     threshold: float = 0.0  # in the claim's unit
     below: bool = False  # whether the claim is that the quantity lies below `threshold`
     grids: int = MIN_SEEDS  # seed replicates behind the draws; a verdict needs `MIN_SEEDS`
+
+    def __post_init__(self):
+        if not np.isfinite((self.estimate, *self.draws)).all():
+            raise UserError(f"check {self.label!r}: give a finite estimate and finite draws")
 
     def interval(
         self,

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np, pandas as pd, torch, torch.fx, torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils.parametrize import is_parametrized
 from torch.utils.data import Dataset
 from ..core import UserError, check_choice, generator
 from ..objective.srr import SPARSITY
@@ -312,9 +313,10 @@ def outcome_of(
             kept = y != -100
             found.append(margins(scores.movedim(1, -1)[kept].double(), y[kept]))
             counts[-1] = len(found[-1])
-        total += float(loss(scores, y)) * counts[-1]
-    if not counts:
-        raise UserError("the data set has no batches; give batches, such as [(x, y)]")
+        if counts[-1]:  # the loss of no label is nan
+            total += float(loss(scores, y)) * counts[-1]
+    if not sum(counts):
+        raise UserError("the data set has no labelled samples; give batches, such as [(x, y)]")
     all_margins = torch.cat(found) if found else None
     accuracy = math.nan if all_margins is None else 100 * float((all_margins > 0).double().mean())
     return Outcome(total / sum(counts), accuracy, all_margins, sum(counts))
@@ -524,7 +526,8 @@ def measure(
     Raises
     ------
     UserError
-        If no parameter is trained, batches can't be read twice, or labels do not fit the scores.
+        If no parameter is trained, a weight is computed from others, as by `weight_norm`, batches
+        can't be read twice, or labels do not fit the scores.
 
     Notes
     -----
@@ -554,6 +557,8 @@ def measure(
             "no parameter of the model has requires_grad, but measures need trained parameters; "
             "call model.requires_grad_()"
         )
+    for given in filter(None, (model, init)):
+        _check_plain(given)
     device = parameters[0].device
     seen = _Loader(_checked(train, "train"), prepare, device)
     unseen = None if test is None else _Loader(_checked(test, "test"), prepare, device)
@@ -562,10 +567,26 @@ def measure(
     with evaluating(model):
         tested = None if unseen is None else outcome_of(s.scores, unseen, loss)
         found = {name: _value_or_reason(rows[name], s) for name in names}
-        found |= {k: (v, "") for k, v in _outcomes(s.trained, tested).items()}
+        found |= _outcomes(s.trained, tested)
     return pd.DataFrame.from_dict(found, "index", columns=["value", "reason"]).rename_axis(
         "measure"
     )
+
+
+def _check_plain(model: nn.Module):
+    "Raise a `UserError` for a weight that is computed from others, whose norms are not its own."
+    for name, module in model.named_modules():
+        names = [p for p, _ in module.named_parameters(recurse=False)]
+        bases = [p.rpartition("_")[0] for p in names if p.endswith(("_orig", "_g", "_v"))]
+        made = [getattr(module, base, None) for base in bases]
+        if is_parametrized(module) or any(
+            isinstance(w, Tensor) and not isinstance(w, nn.Parameter) for w in made
+        ):
+            raise UserError(
+                f"{name or 'the model'} computes a weight from others (weight_norm, spectral_norm "
+                "or pruning); make it plain first: parametrize.remove_parametrizations, "
+                "remove_weight_norm, remove_spectral_norm or prune.remove, of torch.nn.utils"
+            )
 
 
 def _checked(batches: Any, name: str) -> Iterable:
@@ -586,7 +607,8 @@ class _Loader:
 
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
         for batch in self.batches:
-            yield self.prepare(_moved(batch, self.device))
+            inputs, y = self.prepare(_moved(batch, self.device))
+            yield inputs, y if y.is_floating_point() else y.long()
 
 
 def _value_or_reason(row: Measure, s: Given) -> tuple[float, str]:
@@ -597,14 +619,19 @@ def _value_or_reason(row: Measure, s: Given) -> tuple[float, str]:
     if math.isfinite(value):
         return value, ""
     zeros = [name for name, w in matrices_of(s.model).items() if not w.any()]
-    why = f"the matrix {zeros[0]!r} is 0" if zeros else "a number overflows float64"
+    why = f"the matrix {zeros[0]!r} is 0" if zeros else "a number is nan, or overflows float64"
     return math.nan, f"its value is {value}, since {why}"
 
 
-def _outcomes(trained: Outcome, tested: Outcome | None) -> dict[str, float]:
+def _outcomes(trained: Outcome, tested: Outcome | None) -> dict[str, tuple[float, str]]:
     found = dict(train_loss=trained.loss, train_accuracy=trained.accuracy)
     if tested is not None:
         found |= dict(test_loss=tested.loss, gap=tested.loss - trained.loss)
         found |= dict(test_accuracy=tested.accuracy)
         found |= dict(accuracy_gap=trained.accuracy - tested.accuracy)
-    return {k: v for k, v in found.items() if not math.isnan(v)}
+    without_classes = trained.margins is None
+    return {
+        k: (v, "the loss of a batch is nan" if math.isnan(v) else "")
+        for k, v in found.items()
+        if not (without_classes and "accuracy" in k)
+    }

@@ -395,8 +395,8 @@ def _about_model(model: nn.Module) -> About:
     about = getattr(unwrapped(model), "about", None)
     if not isinstance(about, About):
         raise UserError(
-            "this model has no description of its input (`about`); "
-            "load it with from_pretrained(folder) or from_record(record)"
+            "this model has no description of its input; set model.about to an About of "
+            "crate_nb.models.hub before you save it, or load a model of from_record or export"
         )
     if not about.classes:
         raise UserError(
