@@ -544,11 +544,13 @@ def runs_check(id, scale, dataset, device, init, measured):
         click.echo("measures not compared; add --measures to compare them")
 
 # %% ../nbs/cli.ipynb #c1100020
-def _answer_text(a: Any) -> str:
-    text = f"{a.sign:<8}{a.id}: {a.claim}"
-    found = a.n and f"{a.check}: {a.measured}{a.note}, n = {a.n}"
-    details = [found, a.paper and f"printed: {a.paper}"]
-    details += [a.size != "-" and f"size: {a.size}", a.settle and f"to settle it: {a.settle}"]
+def _answer_text(a: Mapping[str, Any]) -> str:
+    from crate_nb.study.answers import found_in_words
+
+    text = f"{a['sign']:<8}{a['id']}: {a['claim']}"
+    details = [a["n"] and f"{found_in_words(a)}, n = {a['n']}"]
+    details += [a["paper"] and f"printed: {a['paper']}", a["size"] != "-" and f"size: {a['size']}"]
+    details += [a["settle"] and f"to settle it: {a['settle']}"]
     return "\n        ".join([text, *filter(None, details)])
 
 
@@ -567,7 +569,7 @@ def claims_command(scale):
     if not len(found):
         at = f" --scale {scale}" * bool(scale)
         raise UserError(f"no answers are saved; to draw records: crate-nb reproduce --recorded{at}")
-    for answer in found.itertuples():
+    for answer in found.to_dict("records"):
         click.echo(_answer_text(answer))
 
 # %% ../nbs/cli.ipynb #c1100022

@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['MIN_SEEDS', 'AnyCheck', 'LEVEL', 'SIGNS', 'SIZES', 'Statistic', 'POWER', 'ROW', 'Interval', 'interval', 'Check',
            'Resampled', 'holm', 'all_there', 'sign_of', 'Answer', 'answer_of', 'Claim', 'Quantity', 'trial_checks',
-           'of_trials', 'seeds_needed', 'settles', 'assess', 'main_rows', 'summary']
+           'of_trials', 'seeds_needed', 'settles', 'assess', 'main_rows', 'found_in_words', 'summary']
 
 # %% ../../nbs/study/answers.ipynb #da1b0eac
 import itertools, math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 import numpy as np, pandas as pd
@@ -710,6 +710,13 @@ def _signs_in_words(rows: pd.DataFrame) -> str:
 
 def _printed_number(row: pd.Series) -> str:
     return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip()
+
+
+def found_in_words(
+    line: Mapping[str, Any],  # from `summary`, or as it was saved
+) -> str:  # empty if the claim is not run
+    "The deciding check of an answer, with its number and note."
+    return f"{line['check']}: {line['measured']}{line['note']}" if line["n"] else ""
 
 
 _NO_WORDS = dict.fromkeys("check measured note paper other_settings settle".split(), "")

@@ -15,6 +15,7 @@ from ..core import home, project_root, write_atomic
 from ..training.runs import QUICK_SCALES
 from ..training.records import Store
 from ..training.sweeps import duration
+from .answers import found_in_words
 from .figures import Saved
 from .results import ANSWERS, GROUPS, Result, in_words, nearest_answers
 from .results import read_results, saved_answers, saved_results
@@ -122,7 +123,7 @@ def _answers(scale: str, recorded: pd.DataFrame) -> pd.DataFrame:
     if scale in QUICK_SCALES:
         here = recorded
     where = [f" (scale {s})" if s != scale else "" for s in here.scale]
-    found = (here.check + ": " + here.measured + here.note).where(here.n > 0, "")
+    found = [found_in_words(line) for line in here.to_dict("records")]
     return here.assign(found=found, where=where)
 
 

@@ -24,7 +24,7 @@ from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
 from ..training.sweeps import TRAIN, dataset_label, place_of, plan, train_all
 from .measures import MEASURE_PUBLISHED
-from .answers import Claim, MIN_SEEDS, assess, summary
+from .answers import Claim, MIN_SEEDS, assess, found_in_words, summary
 from .evidence import Evidence, label_at
 from .figures import Saved, as_png, markdown_table, read_parameters, read_saved
 from .figures import save_figure, save_table, stem
@@ -223,7 +223,7 @@ def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
         "claim": f"{line['claim']} ({line['source']}; `{line['id']}`)",
         "sign": f"**{line['sign']}**",
         "size": line["size"],
-        "measured": f"{line['check']}: {line['measured']}{line['note']}" if line["n"] else "",
+        "measured": found_in_words(line),
         "n": line["n"] or "",
         "printed": line["paper"],
         "under other settings": line["other_settings"],
