@@ -580,9 +580,14 @@ def report_command(scale):
     from crate_nb.training.runs import SCALES
     from crate_nb.study.explore import write_explore
     from crate_nb.study.report import write_report
+    from crate_nb.study.results import saved_results
 
     project_root()
     check_choice("scale", scale, SCALES)
+    if not saved_results(folder := home() / "figures" / scale):
+        raise UserError(
+            f"no results in {folder}; draw some with crate-nb reproduce --scale {scale}"
+        )
     if not write_explore(scale):
         click.echo("explore.html not written; it needs: pip install 'crate_nb[docs]'", err=True)
     click.echo(f"report: {os.path.relpath(write_report(scale))}")
@@ -724,6 +729,7 @@ def sweep_command(
     from crate_nb.training.runs import rules_here
     from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status, wait_for
     from crate_nb.training.sweeps import TRAIN, place_of, sweep_configs, sweep_local
+    from crate_nb.study.evidence import label_at
     from crate_nb.study.measures import MEASURE
 
     _check_launcher(launcher)
@@ -737,7 +743,11 @@ def sweep_command(
     if init:
         configs = [start_from(config, init) for config in configs]
     if status:
-        return click.echo(describe(sweep_status(configs, scale, work)))
+        click.echo(describe(sweep_status(configs, scale, work)))
+        label = configs[0].dataset
+        if (there := label_at(scale, label)) != label:
+            click.echo(f"records of scale {scale} are of {there}, not {label}; see --dataset")
+        return
     if launcher == "local":
         sweep_local(configs, place, work)
     else:

@@ -8,6 +8,7 @@ __all__ = ['at_size', 'attention_maps', 'class_maps', 'token_keys', 'threshold_m
 
 # %% ../../nbs/models/attention.ipynb #a77e0004
 import warnings
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
@@ -86,13 +87,14 @@ class _Attention:
         return self.grid
 
 
-def _check_layer(layer: int | None, depth: int):
-    if layer not in (None, *range(1, depth + 1)):
-        raise UserError(f"layer {layer}; this model has the layers 1 to {depth}")
+def _number_of(layer: int, depth: int) -> int:  # 1 to L
+    if abs(layer) > depth:
+        raise UserError(f"layer {layer}; this model has the layers 1 to {depth}, or -{depth} to -1")
+    return layer % (depth + 1)
 
 # %% ../../nbs/models/attention.ipynb #2d46a555
-def _own_attention(model: LayeredModel, x: Tensor, layer: int | None) -> _Attention:
-    _check_layer(layer, len(model.layers))
+def _own_attention(model: LayeredModel, x: Tensor, layer: int) -> _Attention:
+    number = _number_of(layer, len(model.layers))
     a, sides = model.architecture, tuple(x.shape[2:])
     is_square = x.ndim == 4 and sides[0] == sides[1]
     if not len(x) or not (is_square or sides == (a.image_size, a.image_width)):
@@ -107,7 +109,7 @@ def _own_attention(model: LayeredModel, x: Tensor, layer: int | None) -> _Attent
             stacklevel=2,
         )
     model = at_size(model, x.shape[2]).eval()
-    *earlier, last = model.layers[:layer]
+    *earlier, last = model.layers[:number]
     z = model.tokens(x)
     for block in earlier:
         z = block(z)
@@ -153,14 +155,15 @@ _OBSERVED: dict[Callable, Callable] = {}
 class _Observer(TorchFunctionMode):
     "Record the attention of a module that runs within this context."
 
-    def __init__(self, layer: int | None, class_token: bool):
+    def __init__(self, layer: int, class_token: bool):
         super().__init__()
         self.layer, self.class_token, self.count = layer, class_token, 0
         self.grid: tuple[int, int] | None = None  # of the patches
         self.pieces: dict[int, list[int]] = {}  # tokens of a concatenation -> tokens of its parts
         self.right: Tensor | None = None  # right factor of the last product
         self.pending: tuple[Tensor, Tensor | None] | None = None  # softmax before its use, keys
-        self.kept: _Attention | None = None
+        # the requested layer, or the last -layer of them
+        self.kept = deque[_Attention](maxlen=max(1, -layer))
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -181,11 +184,11 @@ class _Observer(TorchFunctionMode):
                 "channels; choose a model whose attention is over all patches"
             )
         self.count += 1
-        if self.layer in (None, self.count):
+        if self.layer < 0 or self.layer == self.count:
             last = self.pieces.get(n, [h * w])[-1] == h * w
             with_class = self.class_token and n > h * w
             grid = self.grid if last else None
-            self.kept = _Attention(weights, partial(_seen_keys, k), n, grid, with_class)
+            self.kept.append(_Attention(weights, partial(_seen_keys, k), n, grid, with_class))
 
 
 def _seen_keys(k: Tensor | None) -> Tensor:
@@ -274,7 +277,7 @@ _OBSERVED |= dict.fromkeys([torch.cat, torch.concat, torch.concatenate], _on_con
 _CLASS_TOKENS = {"cls_token", "class_token", "class_embedding", "cls_embedding"}
 
 
-def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
+def _observed_attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
     "The attention of a layer of any module, recorded in a forward pass."
     names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
     observer = _Observer(layer, bool(names & _CLASS_TOKENS))
@@ -286,9 +289,8 @@ def _observed_attention(model: nn.Module, x: Tensor, layer: int | None) -> _Atte
             f"no attention of shape (B, K, N, N) was seen in a {type(model).__name__}; "
             "load a model of transformers with attn_implementation='sdpa' or 'eager'"
         )
-    _check_layer(layer, observer.count)
-    assert observer.kept is not None
-    return observer.kept
+    _number_of(layer, observer.count)
+    return observer.kept[0]
 
 # %% ../../nbs/models/attention.ipynb #de415ae4
 def _own_model(model: nn.Module) -> LayeredModel | None:
@@ -318,15 +320,17 @@ def _what_reads(own: LayeredModel, model: nn.Module, x: Tensor) -> Tensor:
     return seen[0]
 
 
-def _attention(model: nn.Module, x: Tensor, layer: int | None) -> _Attention:
+def _attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
     model = inner_model(model)
-    check_kind(x, Tensor, "standardise uint8 images first: data.normalise(x)")
+    check_kind(x, Tensor, "give a batch (B, C, H, W); of uint8 images: data.normalise(images)")
+    if not isinstance(layer, int) or not layer:
+        raise UserError(f"layer {layer!r}; give 1 to L, or -1 to -L from the end")
     if (own := _own_model(model)) is not None:
         return _own_attention(own, _what_reads(own, model, x), layer)
     return _observed_attention(model, x, layer)
 
 
-def attention_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
+def attention_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
     """Attention weights between all tokens of a layer, per head, without dropout.
 
     Parameters
@@ -335,8 +339,9 @@ def attention_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Ten
         Of this package, or any that computes attention with PyTorch, such as a ViT of timm.
     x : Tensor
         Normalised images (B, C, H, W); our models take squares of any size that patches tile.
-    layer : int, optional
-        1 to L; by default the last. A pooling head, with fewer queries than keys, does not count.
+    layer : int, default -1
+        1 to L, or -1 to -L from the end. A pooling head, with fewer queries than keys, does not
+        count.
 
     Returns
     -------
@@ -371,7 +376,7 @@ def _pools_patches(model: nn.Module) -> bool:
     )
 
 
-def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
+def class_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
     """Attention weights from the class token of a layer to each patch, per head.
 
     Parameters
@@ -380,8 +385,8 @@ def class_maps(model: nn.Module, x: Tensor, layer: int | None = None) -> Tensor:
         As for `attention_maps`, with a class token.
     x : Tensor
         Images (B, C, H, W), normalised.
-    layer : int, optional
-        1 to L; by default the last.
+    layer : int, default -1
+        1 to L, or -1 to -L from the end.
 
     Returns
     -------
@@ -428,7 +433,7 @@ def _patch_keys(seen: _Attention) -> Tensor:  # (B, h w, K p)
 def token_keys(
     model: nn.Module,  # as for `attention_maps`, or one with keys but no maps, such as ToST
     x: Tensor,  # images (B, C, H, W), normalised
-    layer: int | None = None,  # 1 to L; None: the last
+    layer: int = -1,  # 1 to L, or -1 to -L from the end
 ) -> Tensor:  # (B, h w, K p) for K heads of width p, without class token and registers
     "Keys of the patches in a layer, concatenated over heads, after norms and rotary positions."
     return _patch_keys(_attention(model, x, layer))
@@ -619,7 +624,7 @@ def _rows(x: Tensor, titles: list[str]) -> "tuple[Figure, np.ndarray]":
 def draw_heads(
     model: nn.Module,  # as for `class_maps`
     x: Tensor,  # images (B, C, H, W), normalised
-    layer: int | None = None,  # 1 to L; None: the last
+    layer: int = -1,  # 1 to L, or -1 to -L from the end
 ) -> "Figure":  # one row per image, one column per head
     "Draw the class token's map of each head, from 0 (dark) to its maximum (bright)."
     maps = class_maps(model, x, layer).cpu()
@@ -649,7 +654,7 @@ def _painted(image: Tensor, masks: Tensor) -> Tensor:  # (H, W, 3), bool (masks,
 def draw_mask_cut(
     model: nn.Module,  # as for `token_keys`
     x: Tensor,  # images (B, C, H, W), normalised
-    layer: int | None = None,  # 1 to L; None: the last
+    layer: int = -1,  # 1 to L, or -1 to -L from the end
     masks: int = 1,  # number of objects
     tau: float = 0.2,  # smallest cosine of similar patches, between 0 and 1
 ) -> "Figure":  # one row per image
@@ -667,7 +672,7 @@ def draw_mask_cut(
 def draw_token_colours(
     model: nn.Module,  # as for `token_keys`
     x: Tensor,  # images (B, C, H, W), normalised
-    layer: int | None = None,  # 1 to L; None: the last
+    layer: int = -1,  # 1 to L, or -1 to -L from the end
 ) -> "Figure":  # one row per image
     "Draw the keys of a layer as colours; similar keys have similar colours in all images."
     seen = _attention(model, x, layer)

@@ -422,7 +422,7 @@ class LayeredModel(nn.Module):
         cls,
         name: str | Path,  # a folder, its `model.safetensors`, or the id of a model on the hub
         **options: Any,  # of `huggingface_hub.snapshot_download`, such as `revision`
-    ) -> Self:  # in evaluation mode, on the CPU
+    ) -> Self:  # in float32 and evaluation mode, on the CPU
         "Load a model; a `UserError` if its files are absent, damaged or of another class."
         return resolve("crate_nb.models.hub:load")(cls, name, **options)
 

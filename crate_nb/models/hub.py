@@ -257,7 +257,7 @@ def _fetched(name: str | Path, options: Mapping[str, Any]) -> Path:
         if options:
             raise UserError(f"{path} is a local path; leave out {', '.join(options)}")
         return path
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", str(name)):
+    if not re.fullmatch(r"\w[\w.-]*/[\w.-]+", str(name)):
         raise UserError(
             f"{path} does not exist; give a folder that crate-nb export or save_pretrained has "
             "written, or the id of a model on the hub (user/name)"
@@ -342,7 +342,7 @@ def from_pretrained(name: str | Path, **options: Any) -> LayeredModel:
     Returns
     -------
     LayeredModel
-        In evaluation mode, on the CPU. An exported model has class names in `about` and
+        In float32 and evaluation mode, on the CPU. An exported model has class names in `about` and
         standardises uint8 pixels with `about.standardise(x)`.
 
     Raises

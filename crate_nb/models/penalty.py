@@ -30,6 +30,20 @@ def _again(value: Any, detach: bool) -> Any:
     return None if type(value).__name__.endswith("Cache") else value
 
 
+@contextmanager
+def _without_statistics(layer: nn.Module) -> Iterator[None]:
+    "Within a `with` block, batch normalisation keeps its running means, which have this batch."
+    norms = [m for m in layer.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    norms = [m for m in norms if m.training and m.track_running_stats]
+    for m in norms:
+        m.track_running_stats = False
+    try:
+        yield
+    finally:
+        for m in norms:
+            m.track_running_stats = True
+
+
 @dataclass
 class _Penalty:
     "SRR of one layer's output for the last batch."
@@ -64,7 +78,9 @@ class _Penalty:
         self.is_running = True
         try:
             args = [_again(a, self.detach) for a in args]
-            out = layer(*args, **{k: _again(v, self.detach) for k, v in kwargs.items()})
+            kwargs = {k: _again(v, self.detach) for k, v in kwargs.items()}
+            with _without_statistics(layer):
+                out = layer(*args, **kwargs)
         finally:
             self.is_running = False
         return tokens_of(out, name, layer, self.adapter, self.size)

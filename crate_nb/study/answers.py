@@ -60,8 +60,10 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
     (3, -0.48, 4.48)
     """
     x = pd.Series(values, dtype=float)
-    if x.empty or not np.isfinite(x).all():
-        raise UserError("no values for an interval, or one is not finite; give at least one")
+    if x.empty:
+        raise UserError("no values for an interval; give at least one")
+    if not np.isfinite(x).all():
+        raise UserError("a value of an interval is not finite; leave it out")
     if not 0 < level < 1:
         raise UserError(f"level is {level:g}; give a number between 0 and 1, such as 0.95")
     if len(x) == 1:
@@ -119,8 +121,8 @@ class Check:
 
     Notes
     -----
-    The interval of the mean adds the noise to the variance over seeds (Cochran and Cox). A verdict
-    needs three seeds.
+    The interval of the mean adds the noise to the variance over seeds (Cochran and Cox). With three
+    seeds, a small noise may narrow it by up to 0.4 %. A verdict needs three seeds.
 
     Examples
     --------

@@ -510,6 +510,7 @@ def measure(
         Output -> scores (B, classes) or (B, N, classes), for outputs of another form.
     loss : callable, default F.cross_entropy
         (scores (B, classes) or (B, classes, N), labels) -> mean loss, for the gap and the Hessian.
+        We weigh batches by their samples, so a loss with class weights depends on the batches.
     settings : MeasureSettings, optional
         Samples, noise, LayerNorm and eps of the measures.
     hessian_samples : int, default 200

@@ -71,7 +71,8 @@ def _run_row(c: RunConfig, store: Store) -> dict[str, Any]:
 def _cost(configs: Sequence[RunConfig], place: Place) -> str:
     kind = pick_device(place.device).type
     cores = min(max(1, len(configs)), core_count()) if kind == "cpu" else 1
-    seconds = sum(estimate_seconds(c, place.data, place.device) for c in configs) / cores
+    timed = progress_bar(configs, desc="timing", unit="run", leave=False)  # a step of each kind
+    seconds = sum(estimate_seconds(c, place.data, place.device) for c in timed) / cores
     early = any(c.stop_loss or c.levels for c in configs)
     bound = "; an upper bound, since some runs stop early" if early else ""
     return f"about {duration(seconds)} here ({kind}, {cores} at a time{bound})"
