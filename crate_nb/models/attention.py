@@ -19,6 +19,7 @@ import numpy as np, scipy.linalg, torch, torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind
+from .compress import attend_to_few
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, sine_positions
 from .wrappers import as_written, inner_model
@@ -219,6 +220,7 @@ def _on_multihead(observer: _Observer, out, query, key, *args, **kwargs):
 
 
 _OBSERVED[F.scaled_dot_product_attention] = _on_fused
+_OBSERVED[attend_to_few] = lambda observer, out, v: _on_fused(observer, out, v, v, v)
 _OBSERVED[F.multi_head_attention_forward] = _on_multihead
 
 # %% ../../nbs/models/attention.ipynb #5315bfa1

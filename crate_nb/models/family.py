@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large', 'check_sizes',
            'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'prepend', 'sine_positions',
-           'Tokeniser', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'Recurrences', 'LayeredModel',
-           'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops', 'model_paths', 'classifiers', 'make_model',
-           'CRATE', 'official_sizes', 'official_heads', 'count_parameters', 'predict_parameters']
+           'Tokeniser', 'init_map', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'Recurrences',
+           'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops', 'model_paths', 'classifiers',
+           'make_model', 'CRATE', 'official_sizes', 'official_heads', 'count_parameters', 'predict_parameters']
 
 # %% ../../nbs/models/family.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Sequence
@@ -284,16 +284,25 @@ class Tokeniser(nn.Module):
         return self.dropout(z + self.positions.to(self.cls_token.dtype))
 
 # %% ../../nbs/models/family.ipynb #6b0d0030
+def init_map(
+    module: nn.Module,  # changed in place if it is a linear or an output map
+    draw: Callable[[Tensor], object],  # initialises a trained matrix in place
+):
+    "Initialise a map, but for fixed matrices and factors per channel; set its bias to 0."
+    if isinstance(module, (nn.Linear, Output)):
+        if isinstance(module.weight, nn.Parameter) and module.weight.ndim == 2:
+            draw(module.weight)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
 def init_linear(
     part: nn.Module,  # changed in place
-    draw: Callable[[Tensor], object],  # initialises a weight in place
+    draw: Callable[[Tensor], object],  # as for `init_map`
 ):
-    "Initialise all linear and output maps of a part; set biases to 0."
+    "Initialise all linear and output maps of a part."
     for module in part.modules():
-        if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
-            draw(module.weight)
-        if isinstance(module, (nn.Linear, Output)) and module.bias is not None:
-            nn.init.zeros_(module.bias)
+        init_map(module, draw)
 
 # %% ../../nbs/models/family.ipynb #6b0d0006
 def init_truncated(

@@ -17,7 +17,7 @@ from ..core import UserError, check_choice, reading
 from .sparsify import MLP
 from .checkpoints import build_fitting, numbers_of, unwrap
 from .layer import VARIANTS, Layer, Variant
-from .family import Architecture, LayerTokens, init_linear
+from .family import Architecture, LayerTokens, init_linear, init_map
 
 # %% ../../nbs/models/language.ipynb #34f0e0cd
 # name -> variant with causal sublayers; add a row for a new one
@@ -190,11 +190,11 @@ def _init(model: LanguageModel):
     subspaces = [layer.u for layer in model.layers if layer.u is not None]  # views of the weights
     for weight in (model.embed.weight, model.positions.weight, *subspaces):
         normal(weight)
+    smaller = partial(nn.init.normal_, std=0.02 / (2 * len(model.layers)) ** 0.5)
     for layer in model.layers:
-        down = layer.sparsify.down.weight if isinstance(layer.sparsify, MLP) else None
-        for last in (layer.output.weight, down):
-            if last is not None:
-                nn.init.normal_(last, std=0.02 / (2 * len(model.layers)) ** 0.5)
+        init_map(layer.output, smaller)
+        if isinstance(layer.sparsify, MLP):
+            init_map(layer.sparsify.down, smaller)
 
 # %% ../../nbs/models/language.ipynb #89dce309
 _AROUND = {"transformer.wte.": "embed.", "transformer.wpe.": "positions."}

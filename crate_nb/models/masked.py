@@ -20,7 +20,8 @@ from .compress import COMPRESS, Output, SubspaceAttention
 from .checkpoints import FORMATS, build_fitting, kernels_as_rows, numbers_of, unwrap
 from .layer import Layer, VARIANTS
 from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
-from .family import check_images, check_model, official_heads, patchify, prepend
+from .family import check_images, check_model, init_map, official_heads, patchify
+from .family import prepend
 
 if TYPE_CHECKING:  # imported only to draw
     from matplotlib.figure import Figure
@@ -206,17 +207,9 @@ def init_masked(
     nn.init.xavier_uniform_(model.tokeniser.embed.get_parameter("1.weight"))
     for part in (model.layers, model.decoder, model.unused, model.head):
         for module in cast(nn.Module, part).modules():
-            _init_module(module)
-
-
-def _init_module(module: nn.Module):
-    "Initialise the matrices of one module; set its bias to 0."
-    if isinstance(module, SubspaceAttention):
-        nn.init.xavier_uniform_(module.U)
-    if isinstance(module, (nn.Linear, Output)) and module.weight is not None:
-        nn.init.xavier_uniform_(module.weight)
-    if isinstance(module, (nn.Linear, Output)) and module.bias is not None:
-        nn.init.zeros_(module.bias)
+            if isinstance(module, SubspaceAttention):
+                nn.init.xavier_uniform_(module.U)
+            init_map(module, nn.init.xavier_uniform_)
 
 # %% ../../nbs/models/masked.ipynb #8a5c001d
 class MaskedEncoder(LayeredModel):

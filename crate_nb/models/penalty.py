@@ -6,6 +6,7 @@
 __all__ = ['srr_penalty']
 
 # %% ../../nbs/models/penalty.ipynb #a02bdfbd
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -56,13 +57,24 @@ class _Penalty:
     adapter: Adapter
     read: dict[int, tuple[tuple, dict]] = field(default_factory=dict)  # what layers were last given
     size: int | None = None  # samples of the last batch
+    is_forward: bool = False  # during the model's forward pass
     is_running: bool = False  # during the layer's second call
 
     def begin(self, model: nn.Module, args: tuple, kwargs: dict) -> None:
-        self.size = size_of(dict(enumerate(args)) | kwargs)
+        self.size, self.is_forward = size_of(dict(enumerate(args)) | kwargs), True
+        self.read.clear()
+
+    def end(self, model: nn.Module, args: tuple, output: object) -> None:
+        self.is_forward = False
 
     def note(self, l: int, layer: nn.Module, args: tuple, kwargs: dict) -> None:
         if not self.is_running:
+            if self.is_forward and l in self.read:
+                warnings.warn(
+                    f"{self.layers[l - 1][0]!r} runs several times in a forward pass; the penalty "
+                    "is of its last run",
+                    stacklevel=2,
+                )
             is_own = isinstance(unwrapped(layer), Layer)  # which may be asked for its first tokens
             self.read[l] = (args[:1], {}) if is_own else (args, kwargs)
 
@@ -138,6 +150,11 @@ def srr_penalty(
         If there is no such layer, if it has no subspaces, or if you call `penalty()` without a
         forward pass since the last call.
 
+    Warns
+    -----
+    UserWarning
+        If the layer runs several times in a forward pass; the penalty is of its last run.
+
     Notes
     -----
     Equation 14 of the paper, where alpha is 0.001. Shrinking U also lowers the penalty, without
@@ -174,7 +191,7 @@ def srr_penalty(
     penalty = _Penalty(list(named.items()), layer, subspaces, srr, detach, row)
     hooks: list[tuple[nn.Module, Callable]] = [(model, penalty.begin)]
     hooks += [(found[l - 1], partial(penalty.note, l)) for l in wanted]
-    with _watched(model, hooks):
+    with _watched(model, hooks), model.register_forward_hook(penalty.end, always_call=True):
         yield penalty
     penalty.read.clear()
 

@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 from ..core import UserError, check_choice, check_kind, full_precision, pick_device
-from .rates import check_eps, coding_rate, half_logdet_gram
+from .rates import RateUndefined, check_eps, coding_rate, half_logdet_gram
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0009
 class RateReduction(NamedTuple):
@@ -49,7 +49,12 @@ def _soft_rate(z: Tensor, memberships: Tensor, eps: float) -> Tensor:
     moments = torch.einsum("mk,mi,mj->kij", memberships, z, z)
     alpha = d / (sizes.clamp_min(torch.finfo(z.dtype).tiny ** 0.5) * eps**2)
     eye = torch.eye(d, dtype=z.dtype, device=z.device)
-    chol = torch.linalg.cholesky(eye + alpha[:, None, None] * moments)
+    chol, info = torch.linalg.cholesky_ex(eye + alpha[:, None, None] * moments)
+    if z.device.type == "cpu" and info.any():
+        raise RateUndefined(
+            "class rates of features that are not finite, or too large for this eps; rescale them "
+            "or raise eps"
+        )
     return (sizes / m * chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)).sum()
 
 
@@ -80,7 +85,7 @@ def class_rate(
         z = z.to(torch.promote_types(z.dtype, torch.float32))
         if y.ndim == 1:
             return _labelled_rate(z, y, eps)
-        return _soft_rate(z, y.to(z.dtype), eps)
+        return _soft_rate(z.double(), y.double(), eps).to(z.dtype)
 
 # %% ../../nbs/objective/redunet.ipynb #12ed000d
 def rate_reduction(

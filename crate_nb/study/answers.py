@@ -141,9 +141,10 @@ class Check:
     below: bool = False
 
     def __post_init__(self):
-        if not (np.isfinite(self.values).all() and 0 <= self.sampling_variance < math.inf):
+        given = (*self.values, self.threshold, 0.0 if self.paper is None else self.paper)
+        if not (np.isfinite(given).all() and 0 <= self.sampling_variance < math.inf):
             raise UserError(
-                f"check {self.label!r}: give finite values, and a sampling_variance of at least 0"
+                f"check {self.label!r}: give finite numbers, and a sampling_variance of at least 0"
             )
 
     def _error(self) -> tuple[float, float]:
@@ -222,8 +223,14 @@ class Resampled:
     grids: int = MIN_SEEDS  # seed replicates behind the draws; a verdict needs `MIN_SEEDS`
 
     def __post_init__(self):
-        if not np.isfinite((self.estimate, *self.draws)).all():
-            raise UserError(f"check {self.label!r}: give a finite estimate and finite draws")
+        given = (
+            self.estimate,
+            *self.draws,
+            self.threshold,
+            0.0 if self.paper is None else self.paper,
+        )
+        if not (self.draws and np.isfinite(given).all()):
+            raise UserError(f"check {self.label!r}: give draws, all of them and the rest finite")
 
     def interval(
         self,
@@ -269,8 +276,8 @@ def holm(
 ) -> list[bool]:  # whether each hypothesis is rejected
     "Holm's multiple-testing rule."
     rejected = [False] * len(ps)
-    for rank, i in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
-        if ps[i] > level / (len(ps) - rank):
+    for rank, i in enumerate(np.argsort(ps, kind="stable")):  # nan comes last
+        if not ps[i] <= level / (len(ps) - rank):
             break
         rejected[i] = True
     return rejected
@@ -711,7 +718,8 @@ def _signs_in_words(rows: pd.DataFrame) -> str:
 
 
 def _printed_number(row: pd.Series) -> str:
-    return "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip()
+    number = "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip()
+    return number.removeprefix("+") if row.threshold > 0 else number  # as in `_measured`
 
 
 def found_in_words(

@@ -110,11 +110,11 @@ def groups(
     group = np.zeros(len(table), int)
     for column in dict.fromkeys([*axes, "seed"]):
         if column in table and column != axis:
-            value, values = pd.factorize(table[column])
+            value, values = pd.factorize(table[column], use_na_sentinel=False)
             group = group * len(values) + value
     by_group = np.argsort(group, kind="stable")
     members = np.split(by_group, np.flatnonzero(np.diff(group[by_group])) + 1)
-    value, _ = pd.factorize(table[axis])
+    value, _ = pd.factorize(table[axis], use_na_sentinel=False)
     return [m for m in members if len(m) == axes[axis] == len(set(value[m]))]
 
 # %% ../../nbs/study/correlation.ipynb #10b0000d
@@ -170,7 +170,8 @@ def tau(
     gap : str, default "gap"
         Column of the gap, in any unit.
     axes : sequence of str, optional
-        Columns of a hyper-parameter grid, such as ["width", "dropout"].
+        Columns of a hyper-parameter grid, such as ["width", "dropout"]; each has two values or
+        more, and NaN or None is a value.
     replicates : str, optional
         Column that distinguishes replicates of the grid, such as "seed". We compute tau within
         each replicate and average.
@@ -185,8 +186,8 @@ def tau(
     Raises
     ------
     UserError
-        If a column is missing or not numeric, a model has no gap, two models agree in all axes, or
-        there are fewer than two models.
+        If a column is missing or not numeric, a model has no gap or no replicate, an axis has one
+        value, two models agree in all axes, or there are fewer than two models.
 
     Notes
     -----
@@ -210,9 +211,10 @@ def tau(
     named = {axis: f"axis {i}" for i, axis in enumerate(axes)}  # a column "seed" may be an axis
     data = pd.DataFrame({named[axis]: table[axis] for axis in axes}, index=table.index)
     data["seed"] = table[replicates] if replicates else 0
+    _check_axes(table, axes, replicates)
     _check_cells(data)
     data["gap"] = table[gap].astype(float)
-    counts = {name: data[name].nunique() for name in named.values()}
+    counts = {name: data[name].nunique(dropna=False) for name in named.values()}
     rows = {}
     for m in measures:
         frame, n = data.assign(m=table[m].astype(float)), int(table[m].notna().sum())
@@ -241,13 +243,24 @@ def _check_numbers(table: pd.DataFrame, measures: Sequence[str], gap: str) -> No
         raise UserError(f"model {model!r} has no {gap!r}; give its gap or drop the row")
 
 
+def _check_axes(table: pd.DataFrame, axes: Sequence[str], replicates: str | None) -> None:
+    for axis in axes:
+        if table[axis].nunique(dropna=False) < 2:
+            raise UserError(f"axis {axis!r} has one value, so it orders no models; leave it out")
+    if replicates and table[replicates].isna().any():
+        model = table.index[table[replicates].isna()][0]
+        raise UserError(
+            f"model {model!r} has no {replicates!r}; give its replicate or drop the row"
+        )
+
+
 def _check_cells(data: pd.DataFrame) -> None:
     if data.shape[1] > 1 and data.duplicated().any():
-        again = data[data.duplicated()].iloc[0]
-        same = data.index[(data == again).all(axis=1)]
+        cells = data.groupby(list(data), dropna=False).indices.values()
+        first, second = next(models for models in cells if len(models) > 1)[:2]
         raise UserError(
-            f"models {same[0]!r} and {same[1]!r} agree in all axes; name the column that "
-            "distinguishes them with replicates="
+            f"models {data.index[first]!r} and {data.index[second]!r} agree in all axes; name the "
+            "column that distinguishes them with replicates="
         )
 
 # %% ../../nbs/study/correlation.ipynb #10b00014
@@ -472,7 +485,7 @@ def partial_tau(
     "Kendall's partial tau of measure and gap, given a third quantity."
     a, b, c = kendall(measure, gap), kendall(measure, given), kendall(gap, given)
     rest = (1 - b**2) * (1 - c**2)
-    return (a - b * c) / rest**0.5 if rest > 0 else float("nan")
+    return (a - b * c) / rest**0.5 if rest > 1e-9 else float("nan")
 
 # %% ../../nbs/study/correlation.ipynb #cb5a5899
 def _mean_of_defined(values: Sequence[float]) -> float:
