@@ -178,7 +178,7 @@ def _say_drawn(order: Order, not_drawn: Mapping[str, str]):
     for result in order.results:
         name = result.name
         files = [about.name for about in saved.get(name, []) if about.kind == "figure"]
-        there = f"{os.path.relpath(folder)}/ {' '.join(f'{file}.png' for file in files)}"
+        there = f"{os.path.relpath(folder)}/ {' '.join(f'{file}.png' for file in files)}".rstrip()
         where = f"not drawn: {not_drawn[name]}" if name in not_drawn else there
         click.echo(f"{name}: {where}")
 
@@ -256,11 +256,14 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     """
     _check_options(recorded, force, budget, dry)
     deadline = None if budget is None else time.time() + _seconds(budget)
-    from crate_nb.training.sweeps import place_of
+    from crate_nb.training.sweeps import dataset_label, place_of
+    from crate_nb.study.evidence import label_at
     from crate_nb.study.results import Parameters, chosen, default_results
     from crate_nb.study.reproduce import Order, dry_run, reproduce
 
     project_root()  # fail before any work without a clone
+    if recorded and dataset is None:  # of another data set, if only that is recorded
+        dataset = label_at(scale, dataset_label(scale))
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only) if only else default_results(scale, recorded)
     _, place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
@@ -567,6 +570,7 @@ def claims_command(scale):
     else:
         found = found[found.scale == check_choice("scale", scale, SCALES)]
     if not len(found):
+        project_root()  # without a clone, how to get one
         at = f" --scale {scale}" * bool(scale)
         raise UserError(f"no answers are saved; to draw records: crate-nb reproduce --recorded{at}")
     for answer in found.to_dict("records"):

@@ -88,6 +88,8 @@ def _decode(data: bytes, size: int | None, at: str) -> Tensor:
         return decode(data, size)
     except UserError as e:
         raise UserError(f"{at} can't be used: {e}") from None
+    except ModuleNotFoundError as e:
+        raise UserError(f"images need {e.name}: pip install 'crate_nb[paper]'") from None
     except Exception as e:
         raise UserError(
             f"{at} is not a readable image ({type(e).__name__}); use PNG or JPEG files"

@@ -190,7 +190,7 @@ class _Measured(_Part):  # `Record.measures`, if present
     sigma: float | None = None
 
 # %% ../../nbs/training/records.ipynb #f26de608
-_AGAIN = "delete its folder and train it again"
+_AGAIN = "restore it with git, or delete its folder and train it again"
 
 
 def _check_readable(raw: dict[str, Any], path: Path):

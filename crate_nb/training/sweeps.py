@@ -552,7 +552,7 @@ def _seconds_per_image(config: RunConfig, device: str) -> float:
     "Training seconds per image, from two timed steps after a warm-up; one CPU thread."
     chosen, side = torch.device(device), config.image_size
     engine = replace(pick_engine(chosen), compiled=False, graphs=False)
-    n = 4 if side > 64 and chosen.type == "cpu" else min(32, config.batch_size)
+    n = 4 if side > 64 and chosen.type == "cpu" else config.batch_size
     with cpu_threads(1) if chosen.type == "cpu" else nullcontext():
         channels, classes = 3, 10  # of most data sets; others take about as long
         x = torch.zeros((n, channels, side, side), dtype=torch.uint8, device=chosen)
@@ -585,7 +585,16 @@ def estimate_seconds(
 ) -> float:
     "Estimate the seconds of one run on this machine, on one idle core or GPU."
     train_size, test_size = sizes_of(config, data)
-    kind = config.but(seed=0, epochs=1, probe_epochs=(), srr_layer=config.srr_layer and 1)
+    kind = config.but(  # runs whose steps cost the same
+        seed=0,
+        epochs=1,
+        probe_epochs=(),
+        lr=RunConfig.model_fields["lr"].default,
+        lr_end=0.0,
+        warmup=0,
+        batch_size=min(32, config.batch_size),
+        srr_layer=config.srr_layer and 1,
+    )
     tests = test_size * math.ceil(config.epochs / config.test_every)
     fits = train_size * (1 + config.epochs * bool(config.stop_loss))
     probes = 2 * config.probe_size * len(config.probe_epochs) * len(config.probe_eps)
