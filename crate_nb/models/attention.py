@@ -35,7 +35,7 @@ def at_size(
     model: LayeredModel,  # of this package, for square images; unchanged
     size: int,  # side of the images (pixels), a multiple of the patch size
 ) -> LayeredModel:  # shares all weights except the positions
-    "Copy a model for images of another size; learned positions are interpolated, sines computed."
+    "Copy a model for images of another size; positions are interpolated, or sines of the index."
     tensors = [*model.parameters(), *model.buffers()]
     other = deepcopy(model, {id(t): t for t in tensors})
     if size == model.architecture.image_size:

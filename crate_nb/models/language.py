@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
-import re
+import math, re
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError, check_choice, reading
@@ -36,8 +36,8 @@ def _drawn(
     if temperature == 0:
         return logits.argmax(-1, keepdim=True)
     if top is not None:
-        least = logits.topk(min(top, logits.shape[-1])).values[:, -1:]
-        logits = logits.masked_fill(logits < least, -torch.inf)
+        kept = logits.topk(min(top, logits.shape[-1]))
+        logits = torch.full_like(logits, -torch.inf).scatter(-1, kept.indices, kept.values)
     return torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)
 
 # %% ../../nbs/models/language.ipynb #36b8cfb2
@@ -173,9 +173,11 @@ class LanguageModel(nn.Module):
         generator: torch.Generator | None = None,  # of the draws; None: torch's global one
     ) -> Tensor:  # (B, N + count), `x` first
         "Continue texts, in the model's present mode: call `eval()` first if it has dropout."
-        if temperature < 0 or (top is not None and top < 1):
+        is_drawable = 0 <= temperature < math.inf and (top is None or type(top) is int and top > 0)
+        if not is_drawable:
             raise UserError(
-                f"temperature {temperature:g} and top {top}; they must be at least 0 and 1"
+                f"temperature {temperature:g} and top {top}; give a number of at least 0, and an "
+                "integer of at least 1"
             )
         for _ in range(count):
             last = self(x[:, -self.context :])[:, -1]
@@ -227,7 +229,8 @@ def _kind_of(state: Mapping[str, Tensor]) -> str:
     for name, marker in _MARKERS.items():
         if any(key.endswith(marker) for key in state):
             return name
-    raise UserError(f"no key of a known language model (first: {min(state)!r}); known: {_KNOWN}")
+    first = min(state, default="none")
+    raise UserError(f"no key of a known language model (first: {first!r}); known: {_KNOWN}")
 
 
 def _our_name(key: str, within: Mapping[str, str]) -> str:

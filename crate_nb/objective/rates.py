@@ -44,11 +44,16 @@ def _factor(
         scaled = gram.mul_(alphas[0])[None]
     else:
         scaled = torch.stack([alpha * gram for alpha in alphas])
-    diagonal = scaled.diagonal(dim1=-2, dim2=-1).add_(1)
+    diagonal = scaled.diagonal(dim1=-2, dim2=-1)
+    largest = diagonal.amax(-1)  # of alpha G
+    diagonal.add_(1)
     # The matrix is symmetric, and its transpose has LAPACK's column-major layout.
     chol, info = torch.linalg.cholesky_ex(scaled.mT)
     pivots = chol.diagonal(dim1=-2, dim2=-1).square()
-    return chol, (info == 0) & (diagonal < _LOST[a.dtype] * pivots).all(-1)
+    precise = (info == 0) & (diagonal < _LOST[a.dtype] * pivots).all(-1)
+    if a.dtype == torch.float32:  # 1 + alpha G has lost the digits of a small alpha G
+        precise &= (largest == 0) | (largest * _LOST[a.dtype] > 1)
+    return chol, precise
 
 
 def _factor_by_qr(
