@@ -17,16 +17,18 @@ reproduce: .venv/run ## the paper's figures, tables and verdicts, from nothing (
 # Checks that need what is not here, such as a browser, add a line to this file: the end of the output.
 NOTE_SKIPPED = mkdir -p build; : > $(SKIPPED); export CRATE_NB_SKIPPED=$(SKIPPED) PATH="$(CURDIR)/$(BIN):$$PATH"
 TELL_SKIPPED = status=$$?; sort -u $(SKIPPED); exit $$status
+# Ctrl-C ends a test and all that it has started; otherwise it would only interrupt the current cells.
+UNTIL_CTRL_C = alone() { set -m; "$$@" & set +m; trap "kill -TERM -- -$$!" INT; wait $$!; }; alone
 
 test: .venv/dev ## the notebooks as tests, the slowest named at the end (FAST=1: those that changed, and what imports them in the library)
 ifdef FAST
 	@$(NOTE_SKIPPED); $(BIN)/python .ci/test.py --changed; $(TELL_SKIPPED)
 else
-	@$(NOTE_SKIPPED); OMP_NUM_THREADS=1 $(BIN)/nbdev_test --timing; $(TELL_SKIPPED) # a notebook a core
+	@$(NOTE_SKIPPED) OMP_NUM_THREADS=1; $(UNTIL_CTRL_C) $(BIN)/nbdev_test --timing; $(TELL_SKIPPED) # a notebook a core
 endif
 
 check: .venv/dev ## the notebooks that make test leaves out: paper and theory at a tiny scale, a wheel, a sweep on SLURM
-	@$(NOTE_SKIPPED); $(BIN)/python .ci/test.py --slow; $(TELL_SKIPPED)
+	@$(NOTE_SKIPPED); $(UNTIL_CTRL_C) $(BIN)/python .ci/test.py --slow; $(TELL_SKIPPED)
 
 soak: .venv/dev ## faults by the thousand, about an hour; counts go to data/soak
 	CRATE_NB_SOAK=full $(BIN)/python .ci/test.py tests/soak tests/damaged_files
