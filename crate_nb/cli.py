@@ -256,14 +256,11 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     """
     _check_options(recorded, force, budget, dry)
     deadline = None if budget is None else time.time() + _seconds(budget)
-    from crate_nb.training.sweeps import dataset_label, place_of
-    from crate_nb.study.evidence import label_at
+    from crate_nb.training.sweeps import place_of
     from crate_nb.study.results import Parameters, chosen, default_results
     from crate_nb.study.reproduce import Order, dry_run, reproduce
 
     project_root()  # fail before any work without a clone
-    if recorded and dataset is None:  # of another data set, if only that is recorded
-        dataset = label_at(scale, dataset_label(scale))
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only) if only else default_results(scale, recorded)
     _, place = place_of(scale, dataset, device, workers=workers, deadline=deadline)

@@ -98,6 +98,10 @@ def _level_of(errors: float, share: float, seeds: int) -> float:
 MIN_SEEDS = 3  # seeds needed for a verdict
 
 
+def _are_finite(*numbers: float | None) -> bool:  # None: not given
+    return all(math.isfinite(x) for x in numbers if x is not None)
+
+
 @dataclass(frozen=True)
 class Check:
     """A quantity with one value per seed, compared with a threshold.
@@ -141,8 +145,10 @@ class Check:
     below: bool = False
 
     def __post_init__(self):
-        given = (*self.values, self.threshold, 0.0 if self.paper is None else self.paper)
-        if not (np.isfinite(given).all() and 0 <= self.sampling_variance < math.inf):
+        if not (
+            _are_finite(*self.values, self.threshold, self.paper)
+            and 0 <= self.sampling_variance < math.inf
+        ):
             raise UserError(
                 f"check {self.label!r}: give finite numbers, and a sampling_variance of at least 0"
             )
@@ -223,13 +229,8 @@ class Resampled:
     grids: int = MIN_SEEDS  # seed replicates behind the draws; a verdict needs `MIN_SEEDS`
 
     def __post_init__(self):
-        given = (
-            self.estimate,
-            *self.draws,
-            self.threshold,
-            0.0 if self.paper is None else self.paper,
-        )
-        if not (self.draws and np.isfinite(given).all()):
+        given = (self.estimate, *self.draws, self.threshold, self.paper)
+        if not (self.draws and _are_finite(*given)):
             raise UserError(f"check {self.label!r}: give draws, all of them and the rest finite")
 
     def interval(
@@ -686,12 +687,15 @@ def _claimed(row: pd.Series) -> str:
     return f", claimed {'>' if row.claimed == 'above' else '<'} {row.threshold:g}"
 
 
+def _shown(row: pd.Series, x: float, digits: int = 3) -> str:
+    "A number of a check; a level, such as a share, has no plus sign, as a difference has."
+    number = _number(x, digits)
+    return number.removeprefix("+") if row.threshold > 0 else number
+
+
 def _measured(row: pd.Series) -> str:
     digits = _digits(row)
-    numbers = [_number(x, digits) for x in (row["mean"], row.low, row.high)]
-    if row.threshold > 0:  # a level, such as a share, not a difference
-        numbers = [number.removeprefix("+") for number in numbers]
-    mean, low, high = numbers
+    mean, low, high = (_shown(row, x, digits) for x in (row["mean"], row.low, row.high))
     bound = f"[{low}, {high}]"
     if row.n == 1:
         bound = "no interval from one seed"
@@ -718,8 +722,7 @@ def _signs_in_words(rows: pd.DataFrame) -> str:
 
 
 def _printed_number(row: pd.Series) -> str:
-    number = "" if pd.isna(row.paper) else f"{_number(row.paper)} {row.unit}".strip()
-    return number.removeprefix("+") if row.threshold > 0 else number  # as in `_measured`
+    return "" if pd.isna(row.paper) else f"{_shown(row, row.paper)} {row.unit}".strip()
 
 
 def found_in_words(

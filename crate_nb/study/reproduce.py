@@ -19,8 +19,10 @@ from ..training.runs import GRIDS, RunConfig, varied_fields
 from ..training.records import Store, training_name
 from ..training.trials import Trials
 from ..training.engine import Place
-from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue, train_all
+from ..training.sweeps import TRAIN, Work, dataset_label, duration, estimate_seconds, queue
+from ..training.sweeps import train_all
 from .answers import interval
+from .evidence import label_at
 from .explore import write_explore
 from .figures import plus_minus
 from .measures import MEASURE_PUBLISHED
@@ -39,6 +41,11 @@ class Order:
     seeds: tuple[int, ...] | None = None  # of the runs to train; None: the scale's seeds
     recorded: bool = False  # draw from records, without training
     force: bool = False  # train recorded runs again
+
+    def __post_init__(self):
+        if self.recorded and self.dataset is None:  # another data set, if only that is recorded
+            label = label_at(self.scale, dataset_label(self.scale))
+            object.__setattr__(self, "dataset", label)
 
 # %% ../../nbs/study/reproduce.ipynb #0df32687
 Part = tuple[list[RunConfig], Work]  # runs to train together, in this order, and what to do
