@@ -4,17 +4,18 @@
 
 # %% auto #0
 __all__ = ['AccuracyCheck', 'accuracy_table', 'hit_table', 'probe_table', 'label_at', 'Evidence', 'of_layers', 'hit_noise',
-           'test_noise', 'accuracy_check', 'gain', 'over', 'of_accuracies']
+           'test_noise', 'accuracy_check', 'gain', 'over', 'of_accuracies', 'by_rule']
 
 # %% ../../nbs/study/evidence.ipynb #0683c278
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Literal
 import numpy as np, pandas as pd
 from ..core import UserError, check_choice
 from ..models.layer import VARIANTS
 from ..training.data import NAMES
-from ..training.runs import FOUR, GRIDS, RunConfig, scale_config
+from ..training.runs import FOUR, GRIDS, RunConfig, read_rules, scale_config
 from ..training.records import Record, Store, tested_images, training_name, unpack_hits
 from ..training.sweeps import dataset_label, fit_sizes, plan, sizes_of
 from .answers import Check, Statistic, all_there
@@ -335,5 +336,29 @@ def of_accuracies(
         there = evidence.on(dataset) if dataset else evidence
         records = there.records(experiment)
         return [check(records, there.test_images) for check in checks]
+
+    return statistic
+
+
+def by_rule(
+    name: str,  # of a frozen rule, such as `E2`
+    seeds: Sequence[int],  # that it counts
+    experiment: str,  # as for `of_accuracies`
+    check: AccuracyCheck,  # its outcome
+) -> Statistic:
+    """A statistic from the outcome of a rule, with Student's interval over seeds.
+
+    It is None before all seeds have their runs, and at other scales than the rule's.
+    """
+
+    def statistic(evidence: Evidence, eps: float):
+        rule = read_rules()[name]
+        if (evidence.scale, evidence.dataset) != (rule.scale, rule.dataset):
+            return [None]
+        ruled = Evidence(rule.scale, rule.dataset, seeds)
+        found = check(ruled.records(experiment), ruled.test_images)
+        if found is None or len(found.values) < len(seeds):
+            return [None]
+        return [replace(found, sampling_variance=0.0, variance_from="")]
 
     return statistic
