@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['EMBEDDINGS', 'INITS', 'MODELS', 'SIZES', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large', 'check_sizes',
-           'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'prepend', 'sine_positions',
-           'Tokeniser', 'init_map', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha', 'Recurrences',
-           'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops', 'model_paths', 'classifiers',
-           'make_model', 'CRATE', 'official_sizes', 'official_heads', 'count_parameters', 'predict_parameters']
+           'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'ConvStem', 'prepend',
+           'sine_positions', 'Tokeniser', 'init_map', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha',
+           'Recurrences', 'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops', 'model_paths',
+           'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_heads', 'count_parameters',
+           'predict_parameters']
 
 # %% ../../nbs/models/family.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Sequence
@@ -87,6 +88,8 @@ class Architecture:
             object.__setattr__(self, "lam", row.lam)  # the only way in a frozen class
         if row.recurrent and self.dim % 2:
             raise UserError(f"{self.variant} needs an even width, not {self.dim}")
+        if row.stem and self.patch_size % 2:
+            raise UserError(f"{self.variant} needs patches of even side, not {self.patch_size}")
         usual = dict(image_width=self.image_size, pool=row.pool, norm_eps=row.norm_eps)
         usual |= dict(decoder_depth=self.depth, decoder_heads=self.heads)
         for name, value in (usual | dict(head_dim=self.dim / self.heads)).items():
@@ -222,6 +225,36 @@ EMBEDDINGS: dict[str, Callable[[int, int], nn.Sequential]] = {
     "linear": lambda n, d: nn.Sequential(nn.Identity(), nn.Linear(n, d), nn.Identity()),
 }
 
+# %% ../../nbs/models/family.ipynb #67f7612b
+class ConvStem(nn.Sequential):
+    "Images (B, C, H, W) -> features (B, 64, H / 2, W / 2): two convolutions, each with a GELU."
+
+    width = 64  # channels of the features
+
+    def __init__(
+        self,
+        channels: int,  # image channels C
+    ):
+        first = nn.Conv2d(channels, self.width // 2, 3, padding=1)
+        second = nn.Conv2d(self.width // 2, self.width, 3, stride=2, padding=1)
+        super().__init__(first, nn.GELU(), second, nn.GELU())
+
+    def flops(
+        self,
+        pixels: int,  # of an image
+    ) -> int:  # for one image
+        "FLOP of both convolutions."
+        first, second = (k.numel() for k in self._kernels())
+        return 2 * pixels * first + 2 * (pixels // 4) * second
+
+    def paths(self) -> Tensor:  # (64,) float64
+        "Path weights from all values of an image to each feature."
+        first, second = (k.double().square().sum((2, 3)) for k in self._kernels())
+        return second @ first.sum(1)
+
+    def _kernels(self) -> list[Tensor]:
+        return [p for p in self.parameters() if p.ndim == 4]
+
 # %% ../../nbs/models/family.ipynb #6b0d0050
 def prepend(
     token: Tensor,  # (1, 1, d), such as a class token
@@ -253,10 +286,13 @@ class Tokeniser(nn.Module):
     ):
         super().__init__()
         a = self.architecture = architecture
-        embed = VARIANTS[a.variant].embed
-        self.embed = EMBEDDINGS[check_choice("embedding", embed, EMBEDDINGS)](a.patch_dim, a.dim)
+        row = VARIANTS[a.variant]
+        self.stem = ConvStem(a.channels) if row.stem else None
+        self.side = a.patch_size // 2 if row.stem else a.patch_size  # of a patch of the features
+        values = (ConvStem.width if row.stem else a.channels) * self.side**2
+        self.embed = EMBEDDINGS[check_choice("embedding", row.embed, EMBEDDINGS)](values, a.dim)
         self.cls_token = nn.Parameter(torch.randn(1, 1, a.dim))
-        if VARIANTS[a.variant].positions == "sine":
+        if row.positions == "sine":
             self.register_buffer("positions", self._sines(), False)
         else:
             self.positions = nn.Parameter(torch.randn(1, a.patches + 1, a.dim))
@@ -279,7 +315,7 @@ class Tokeniser(nn.Module):
     ) -> Tensor:  # Z^0 (B, N, d), the class token first
         "Compute the tokens; raise a `UserError` for images of another shape."
         check_images(x, self.architecture)
-        z = self.embed(patchify(x, self.architecture.patch_size))
+        z = self.embed(patchify(x if self.stem is None else self.stem(x), self.side))
         z = prepend(self.cls_token, z)
         return self.dropout(z + self.positions.to(self.cls_token.dtype))
 
@@ -536,8 +572,11 @@ def model_flops(
 ) -> int:  # for the whole batch
     "FLOP of the matrix products in a forward pass to the logits."
     check_model(model.architecture, "classifier")
-    n, a = model.architecture.patches, model.architecture
-    ends = 2 * batch * (n * a.patch_dim * a.dim + a.dim * a.num_classes)  # embedding, head
+    n, a, tokeniser = model.architecture.patches, model.architecture, model.tokeniser
+    embedding = tokeniser.embed.get_parameter("1.weight").numel()
+    ends = 2 * batch * (n * embedding + a.dim * a.num_classes)  # embedding, head
+    if tokeniser.stem is not None:
+        ends += batch * tokeniser.stem.flops(n * a.patch_size**2)
     inner = sum(layer_flops(layer, n + 1, batch) for layer in model.layers[:-1])
     return ends + inner + layer_flops(model.layers[-1], n + 1, batch, model.read)
 
@@ -547,7 +586,11 @@ def model_paths(
 ) -> Tensor:  # (classes,) float64
     "Path weights from all values of a patch to each logit (Jiang et al., eq. 44)."
     check_model(model.architecture, "classifier")
-    v = model.tokeniser.embed.get_parameter("1.weight").double().square().sum(1)
+    stem, embedding = model.tokeniser.stem, model.tokeniser.embed.get_parameter("1.weight")
+    weights = embedding.double().square()
+    if stem is not None:  # patches are flattened with the channel last
+        weights = weights.unflatten(1, (-1, stem.width)) * stem.paths()
+    v = weights.flatten(1).sum(1)
     for layer in model.layers:
         v = layer_paths(layer, v)
     return v @ model.head.get_parameter("1.weight").double().square().mT

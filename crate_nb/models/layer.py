@@ -42,6 +42,8 @@ class Variant:
         Fixed l1 weight of ISTA; None: free.
     embed : str, default "normed"
         Patch embedding, a row of `EMBEDDINGS`.
+    stem : bool, default False
+        Whether two convolutions, a `ConvStem`, precede the patch embedding.
     positions : {"learned", "sine"}, default "learned"
         Learned positions, or fixed sines and cosines of the token's index.
     pool : {"class", "mean"}, default "class"
@@ -82,6 +84,7 @@ class Variant:
     scale: float | None = None
     lam: float | None = None
     embed: str = "normed"
+    stem: bool = False
     positions: str = "learned"
     pool: str = "class"
     init: str = "pytorch"
@@ -99,8 +102,11 @@ class Variant:
             raise UserError("a recurrent variant starts with steps of 0; give it skip=True")
         if self.sparsify == "none" and self.skip:
             raise UserError("sparsify 'none' returns its tokens, so skip would double them")
-        if self.model != "classifier" and (self.recurrent or self.positions != "learned"):
-            raise UserError("only a classifier can be recurrent or have positions 'sine'")
+        own = self.recurrent or self.stem or self.positions != "learned"
+        if self.model != "classifier" and own:
+            raise UserError(
+                "only a classifier can be recurrent, or have a stem or positions 'sine'"
+            )
 
 # %% ../../nbs/models/layer.ipynb #83435c87
 _MLP: dict[str, Any] = dict(sparsify="mlp", skip=True, norm_eps=1e-6)
@@ -171,6 +177,10 @@ VARIANTS |= {
     if (output, sign) not in _named
 }
 VARIANTS["tssa-ista"] = Variant("learned", compress="tssa", paper="TSSA with ISTA")
+VARIANTS["crate-conv"] = Variant("learned", stem=True, paper="CRATE with a convolutional stem")
+VARIANTS["vit-conv"] = Variant(
+    "learned", stem=True, pool="mean", paper="ViT with a convolutional stem", **_VIT
+)
 
 # %% ../../nbs/models/layer.ipynb #6b0d0002
 class ChannelScale(nn.Module):
