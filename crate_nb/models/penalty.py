@@ -100,7 +100,7 @@ class _Penalty:
     def __call__(self) -> Tensor:
         l = pick_layer(self.layer, len(self.layers))
         z = self.tokens(l)
-        return self.srr(z, self.subspaces(l)).mean()
+        return self.srr(z, self.subspaces(l).to(z.device)).mean()
 
 # %% ../../nbs/models/penalty.ipynb #f9602dd4
 @contextmanager

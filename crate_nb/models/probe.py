@@ -25,7 +25,7 @@ from ..objective.rates import RateUndefined, check_eps, project, projected_codin
 from ..objective.srr import SPARSITY, srr_terms
 from .layer import Layer
 from .family import LayeredModel
-from .wrappers import hooked, inner_model, plain_names, unwrapped
+from .wrappers import hooked, inner_model, moved, plain_names, unwrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -627,7 +627,8 @@ def layerwise_srr(
     model : nn.Module
         Of this package, timm, Hugging Face, PyTorch or your own, also inside wrappers.
     loader : iterable
-        Batches without padding: tensors, tuples (input, ...), or mappings of keyword inputs.
+        Batches without padding: tensors, tuples (input, ...), or mappings of keyword inputs. We
+        move them to the model's device.
     eps : float or sequence of float, default 0.5
         Distortion (> 0), squared inside, in units of the tokens' entries.
     lam : float, default 0.1
@@ -687,6 +688,9 @@ def layerwise_srr(
     is_sharded = hasattr(model, "_fsdp_wrapped_module")
     model, chosen = model if is_sharded else unwrapped(model), _with_subspaces(found, u)
     watcher = _Watcher(chosen, row, settings)
+    weight = next(model.parameters(), None)
+    if weight is not None and not is_sharded and not weight.is_meta:  # else the model moves them
+        loader = map(partial(moved, device=weight.device), loader)
     with evaluating(model), hooked(chosen, watcher), _in_full(model):
         results = [_terms_of_batch(model, batch, watcher) for batch in loader]
     if not results:

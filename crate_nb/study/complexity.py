@@ -21,7 +21,7 @@ from ..core import UserError, check_choice, generator
 from ..objective.srr import SPARSITY
 from ..models.family import Classifier, LayeredClassifier
 from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
-from ..models.wrappers import inner_model, plain_names
+from ..models.wrappers import inner_model, moved, plain_names
 from ..models.probe import tensor_of
 from .measures import AccuracyDrop, MEASURES, Measure, MeasureSettings, Weights
 from .measures import find_sigma, first_of, margins, path_norm, trained_parameters
@@ -248,14 +248,6 @@ def scores_of(
             "returns scores (B, classes)"
         )
     return found
-
-
-def _moved(value: Any, device: torch.device) -> Any:
-    if isinstance(value, Tensor):
-        return value.to(device)
-    if isinstance(value, Mapping):
-        return {k: _moved(v, device) for k, v in value.items()}
-    return type(value)(_moved(v, device) for v in value) if type(value) in (list, tuple) else value
 
 # %% ../../nbs/study/complexity.ipynb #1867e3bc
 class _Scores(nn.Module):
@@ -608,7 +600,7 @@ class _Loader:
 
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
         for batch in self.batches:
-            inputs, y = self.prepare(_moved(batch, self.device))
+            inputs, y = self.prepare(moved(batch, self.device))
             yield inputs, y if y.is_floating_point() else y.long()
 
 
