@@ -595,11 +595,12 @@ def report_command(scale):
 
 # %% ../nbs/cli.ipynb #c1100025
 def _split_text(name: str, x, y, classes: int) -> str:
-    per_class = y.bincount(minlength=classes)
+    per_class = sorted({*y.bincount(minlength=classes).tolist()})
+    each = " to ".join(map(str, (per_class[0], per_class[-1])[: len(per_class)]))
     size = " x ".join(map(str, x.shape[1:]))
     return (
         f"{name}: {len(x):,} images of {size} (uint8), "
-        f"{classes} classes of {per_class.min()} to {per_class.max()} images"
+        f"{classes} classes of {each} images"
     )
 
 
