@@ -598,10 +598,7 @@ def _split_text(name: str, x, y, classes: int) -> str:
     per_class = sorted({*y.bincount(minlength=classes).tolist()})
     each = " to ".join(map(str, (per_class[0], per_class[-1])[: len(per_class)]))
     size = " x ".join(map(str, x.shape[1:]))
-    return (
-        f"{name}: {len(x):,} images of {size} (uint8), "
-        f"{classes} classes of {each} images"
-    )
+    return f"{name}: {len(x):,} images of {size} (uint8), {classes} classes of {each} images"
 
 
 @cli.command("data")
