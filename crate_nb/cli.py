@@ -595,8 +595,9 @@ def report_command(scale):
 
 # %% ../nbs/cli.ipynb #c1100025
 def _split_text(name: str, x, y, classes: int) -> str:
-    per_class = sorted({*y.bincount(minlength=classes).tolist()})
-    each = " to ".join(map(str, (per_class[0], per_class[-1])[: len(per_class)]))
+    per_class = y.bincount(minlength=classes)
+    least, most = int(per_class.min()), int(per_class.max())
+    each = f"{least}" if least == most else f"{least} to {most}"
     size = " x ".join(map(str, x.shape[1:]))
     return f"{name}: {len(x):,} images of {size} (uint8), {classes} classes of {each} images"
 
