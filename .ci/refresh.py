@@ -8,65 +8,73 @@ A name is a part of a notebook's path; without names, the library, the results, 
 index run.
 """
 
-import hashlib, json, os, subprocess, sys
+import hashlib, json, multiprocessing, os, re, subprocess, sys, traceback
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from typing import Any
+import nbformat, pandas as pd
+from execnb.shell import CaptureShell
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from nbformat.v4 import new_output
 
 ROOT = Path(__file__).resolve().parent.parent
 WINGS = ("core", "objective/*", "models/*", "training/*", "study/*", "cli", "api")
 RESULTS = ("paper", "family", "theory")
-
-# Run before the first cell, to note which records and trials the notebook's process reads.
-# Records elsewhere, in a CRATE_NB_HOME, are the notebook's own and do not count.
-WATCH = f"""
-import re as _re, sys as _sys, os as _os
-_folders_read = set()
-def _watch(event, args):
-    if event in ("open", "os.scandir", "os.listdir") and isinstance(args[0], (str, _os.PathLike)):
-        found = _re.match(r"{ROOT}/data/(runs/\\w+|trials/\\w+/\\w+)", _os.path.abspath(args[0]))
-        if found: _folders_read.add(found[1])
-_sys.addaudithook(_watch)
-"""
-TELL = "print(*sorted(_folders_read))"  # run after the last cell
+READ: set[str] = set()  # folders below data that this process has read
 
 
-def joined(outputs: list) -> list:
-    "Outputs in which the pieces of a stream are put together."
-    out = []
-    for o in outputs:
-        if out and o.output_type == out[-1].output_type == "stream":
-            out[-1].text += o.text
+def watch(event: str, args: tuple):
+    """Note which records and trials a notebook reads.
+
+    Records elsewhere, in a CRATE_NB_HOME, are the notebook's own and do not count."""
+    if event in ("open", "os.scandir", "os.listdir") and isinstance(args[0], (str, os.PathLike)):
+        kept = rf"{ROOT}/data/(runs/\w+|trials/\w+/\w+)"
+        if found := re.match(kept, os.path.abspath(args[0])):
+            READ.add(found[1])
+
+
+def folders_read(kind: str) -> list[str]:
+    "The folders of data/runs or data/trials that were read and that git keeps."
+    read = sorted(f for f in READ if f.startswith(kind))
+    kept = [f for f in read if subprocess.check_output(["git", "ls-files", f"data/{f}"], cwd=ROOT)]
+    return [f.removeprefix(f"{kind}/") for f in kept]
+
+
+def run_cell(source: str, shell: CaptureShell, shown: dict[str, Any]) -> list:
+    "Run a cell; its outputs, without warnings. A later cell may change a display in `shown`."
+    with capture_output() as caught:
+        ran = InteractiveShell.run_cell(shell, source)
+    ran.raise_error()
+    outputs = [new_output("stream", text=caught.stdout)] if caught.stdout else []
+    for o in caught.outputs:
+        id = (o.transient or {}).get("display_id")
+        if o.update:
+            shown[id].update(data=o.data, metadata=o.metadata)
         else:
-            out.append(o)
-    return out
+            outputs.append(new_output("display_data", data=o.data, metadata=o.metadata))
+            shown[id] = outputs[-1]
+    if ran.result is not None and not source.rstrip().endswith(";"):
+        data, metadata = shell.display_formatter.format(ran.result)
+        outputs.append(new_output("execute_result", data=data, metadata=metadata))
+    return outputs
 
 
-def folders_read(outputs: list) -> dict[str, list[str]]:
-    "What the last cell printed and git keeps below data: `runs` and `trials` -> folders."
-    printed = "".join(o.get("text", "") for o in outputs if o.get("name") == "stdout")
-    found: dict[str, list[str]] = {"runs": [], "trials": []}
-    for folder in printed.split():
-        kind, _, name = folder.partition("/")
-        if subprocess.check_output(["git", "ls-files", f"data/{folder}"], cwd=ROOT):
-            found[kind].append(name)
-    return found
-
-
-def execute(nb: nbformat.NotebookNode, folder: Path) -> dict[str, list[str]]:
-    "Execute a notebook in a folder; the records and the trials that the notebook reads."
-    cells = nb.cells
-    watch, tell = map(nbformat.v4.new_code_cell, (WATCH, TELL))
-    nb.cells = [watch, *cells, tell]
-    where = {"metadata": {"path": str(folder)}}
-    NotebookClient(nb, timeout=1800, kernel_name="python3", resources=where).execute()
-    nb.cells = cells
-    return folders_read(tell.outputs)
+def execute(nb: nbformat.NotebookNode, path: Path):
+    "Execute a notebook in its folder, in this process; a `RuntimeError` if a cell fails."
+    os.chdir(path.parent)
+    os.environ["COLUMNS"], pd.options.display.max_columns = "80", 20  # printed tables as in Jupyter
+    sys.addaudithook(watch)
+    shell, shown = CaptureShell(mpl_format="png"), dict[str, Any]()
+    for number, cell in enumerate(nb.cells):
+        if cell.cell_type == "code" and "#| eval: false" not in cell.source:
+            try:
+                cell.outputs = run_cell(cell.source, shell, shown)
+            except Exception:
+                raise RuntimeError(f"{traceback.format_exc()}in cell {number}") from None
 
 
 def code_hash(path: Path) -> str:
@@ -100,13 +108,9 @@ def refresh(path: Path) -> Path:
     A result saves its figures and tables, which its test compares; the others are stamped."""
     os.environ["CRATE_NB_SAVE"] = "1"
     nb = nbformat.read(path, 4)
-    read = execute(nb, path.parent)
-    for c in nb.cells:
-        if c.cell_type == "code":
-            c.outputs = joined([o for o in c.outputs if o.get("name") != "stderr"])
-        c.metadata.pop("execution", None)
+    execute(nb, path)
     if path.parent.name not in RESULTS:
-        nb.metadata["stamp"] = stamp_of(path, read["runs"], read["trials"])
+        nb.metadata["stamp"] = stamp_of(path, folders_read("runs"), folders_read("trials"))
     nbformat.write(nb, path)
     return path
 
@@ -123,14 +127,19 @@ def chosen(names: list[str]) -> list[Path]:
 
 def refresh_all(paths: list[Path]):
     "Refresh notebooks; the first that fails ends the program, as later ones use its module."
-    with ProcessPoolExecutor(2, max_tasks_per_child=1) as pool:
+    # Each notebook has a process of its own, forked from one that has imported what many use.
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload(
+        ["seaborn", "tabulate", "nbformat", "execnb.shell", "crate_nb.study.report"]
+    )
+    with ProcessPoolExecutor(2, mp_context=forks, max_tasks_per_child=1) as pool:
         jobs = {path.relative_to(ROOT): pool.submit(refresh, path) for path in paths}
         for name, job in jobs.items():
             try:
                 job.result()
-            except CellExecutionError as e:
+            except RuntimeError as e:
                 pool.shutdown(cancel_futures=True)
-                sys.exit(f"{e}\n{name} fails and is as it was; those above are refreshed")
+                sys.exit(f"{e} of {name}, which is as it was; those above are refreshed")
             print(f"refreshed  {name}", flush=True)
 
 

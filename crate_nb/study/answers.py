@@ -9,12 +9,14 @@ __all__ = ['MIN_SEEDS', 'AnyCheck', 'LEVEL', 'SIGNS', 'SIZES', 'Statistic', 'POW
 
 # %% ../../nbs/study/answers.ipynb #da1b0eac
 import itertools, math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 import numpy as np, pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
+from scipy.special import ndtri, stdtr, stdtrit
 from ..core import UserError
 from ..training.trials import Outcome, Trials
 from .correlation import percentile_interval
@@ -68,7 +70,7 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
         raise UserError(f"level is {level:g}; give a number between 0 and 1, such as 0.95")
     if len(x) == 1:
         return Interval(1, x.iloc[0], math.nan, -math.inf, math.inf)
-    half = float(stats.t.ppf(0.5 + level / 2, len(x) - 1) * x.std() / len(x) ** 0.5)
+    half = float(stdtrit(len(x) - 1, 0.5 + level / 2) * x.std() / len(x) ** 0.5)
     return Interval(len(x), x.mean(), x.std(), x.mean() - half, x.mean() + half)
 
 # %% ../../nbs/study/answers.ipynb #3b2b49d3
@@ -78,7 +80,7 @@ def _errors_from_mean(
     seeds: int,  # two or more
 ) -> float | np.ndarray:
     "Half-width of an interval of a mean, in standard errors (Cochran and Cox)."
-    return share * stats.t.isf(level, seeds - 1) + (1 - share) * stats.norm.isf(level)
+    return -share * stdtrit(seeds - 1, level) - (1 - share) * ndtri(level)
 
 
 def _level_of(errors: float, share: float, seeds: int) -> float:
@@ -88,7 +90,7 @@ def _level_of(errors: float, share: float, seeds: int) -> float:
     if errors < 0:
         return 1 - _level_of(-errors, share, seeds)
     if share == 1:
-        return float(stats.t.sf(errors, seeds - 1))
+        return float(stdtr(seeds - 1, -errors))
     least = 1e-12
     if errors > _errors_from_mean(least, share, seeds):
         return least
@@ -474,7 +476,7 @@ POWER = 0.9  # target power of the test that settles a claim
 
 def _power(n: int, distance: float, spread: float, level: float) -> float:
     shift = distance * n**0.5 / spread
-    return stats.nct.sf(stats.t.ppf(1 - level, n - 1), n - 1, shift)
+    return stats.nct.sf(stdtrit(n - 1, 1 - level), n - 1, shift)
 
 
 def seeds_needed(
@@ -488,17 +490,13 @@ def seeds_needed(
         return math.inf
     if spread == 0:
         return 2
-    n = 2
-    while n < most and _power(n, distance, spread, level) < POWER:
-        n = math.ceil(n * 1.05)
-    while 2 < n < most and _power(n - 1, distance, spread, level) >= POWER:
-        n -= 1
+    n = 2 + bisect_left(range(2, most), POWER, key=lambda n: _power(n, distance, spread, level))
     return n if n < most else math.inf
 
 # %% ../../nbs/study/answers.ipynb #c1a10041
 def _reach(level: float) -> float:
     "Distance of a mean from its threshold that gives this power, in standard errors."
-    return stats.norm.ppf(1 - level) + stats.norm.ppf(POWER)
+    return ndtri(1 - level) + ndtri(POWER)
 
 
 def _distance(check: AnyCheck) -> float:

@@ -84,7 +84,7 @@ def _as_csv(numbers: pd.DataFrame) -> str:
 
 
 def save_figure(
-    fig: plt.Figure,  # left open
+    fig: plt.Figure | bytes,  # left open; or its PNG, from `as_png`
     scale: str,  # the folder below figures/: a row of `runs.SCALES`, or `bench`
     name: str,  # file name without extension
     data: pd.DataFrame,  # the plotted numbers
@@ -94,7 +94,7 @@ def save_figure(
 ) -> Path:  # the folder
     "Save a figure as png, its numbers as csv, its caption as json."
     folder = home() / "figures" / scale
-    write_atomic(folder / f"{name}.png", as_png(fig))
+    write_atomic(folder / f"{name}.png", fig if isinstance(fig, bytes) else as_png(fig))
     write_atomic(folder / f"{name}.csv", _as_csv(data))
     _sidecar(folder, name, kind="figure", title=title, caption=caption, notebook=notebook)
     return folder

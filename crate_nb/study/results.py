@@ -384,7 +384,7 @@ class OpenResult:
         "Show a figure with its caption."
         file, png = self._file(name), as_png(fig)
         about = dict(title=title, caption=caption, notebook=self.name)
-        self._keep(data, file, lambda: save_figure(fig, self.scale, file, data, **about))
+        self._keep(data, file, lambda: save_figure(png, self.scale, file, data, **about))
         plt.close(fig)
         self._show(png, f"**{title}.** {caption}")
 
