@@ -162,7 +162,10 @@ def _factor(sums: Tensor, sizes: Tensor, eps: float) -> tuple[Tensor, Tensor, Te
     alpha = (sums.shape[-1] / (counts * eps**2))[:, None, None, None]
     moments = torch.cat([sums.sum(0, keepdim=True), sums])
     eye = torch.eye(sums.shape[-1], dtype=sums.dtype, device=sums.device)
-    return torch.linalg.cholesky(eye + alpha * moments), alpha, sizes / counts[0]
+    chol, info = torch.linalg.cholesky_ex(eye + alpha * moments)
+    if info.any():
+        raise UserError(f"eps of {eps:g} is too small for {sums.dtype}; raise it")
+    return chol, alpha, sizes / counts[0]
 
 
 def _rates(chol: Tensor, gamma: Tensor) -> RateReduction:
