@@ -112,7 +112,8 @@ class TokenSteps(nn.Module):
         dim: int,  # d; also the number of sines and cosines, so it must be even
     ):
         super().__init__()
-        self.time = 1  # t, which the model sets
+        # t, which the model sets: a tensor, so that compiled recurrences share their code
+        self.time = torch.tensor(1.0, device="cpu")
         first, second, self.out = (nn.Linear(dim, n) for n in (dim, dim, 2 * dim))
         for linear in (first, second, self.out):
             nn.init.zeros_(linear.weight)
