@@ -8,13 +8,12 @@ A name is a part of a notebook's path; without names, the library, the results, 
 index run.
 """
 
-import hashlib, json, multiprocessing, os, re, subprocess, sys, traceback
+import hashlib, json, os, re, subprocess, sys, traceback
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
+from forks import two_processes  # before torch, whose threads it limits
 import nbformat, pandas as pd
 from execnb.shell import CaptureShell
 from IPython.core.interactiveshell import InteractiveShell
@@ -127,12 +126,8 @@ def chosen(names: list[str]) -> list[Path]:
 
 def refresh_all(paths: list[Path]):
     "Refresh notebooks; the first that fails ends the program, as later ones use its module."
-    # Each notebook has a process of its own, forked from one that has imported what many use.
-    forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(
-        ["seaborn", "tabulate", "nbformat", "execnb.shell", "crate_nb.study.report"]
-    )
-    with ProcessPoolExecutor(2, mp_context=forks, max_tasks_per_child=1) as pool:
+    used = "seaborn", "tabulate", "nbformat", "execnb.shell", "crate_nb.study.report"  # by many
+    with two_processes(*used) as pool:
         jobs = {path.relative_to(ROOT): pool.submit(refresh, path) for path in paths}
         for name, job in jobs.items():
             try:

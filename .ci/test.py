@@ -9,13 +9,9 @@ A name is a part of a notebook's path, such as objective/rates or tests; without
 the notebooks of the library that import a module of theirs. Guides and checks take minutes.
 """
 
-import json, os, re, subprocess, sys
-
-# Two notebooks run at a time on two cores; more threads would only wait for each other.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
+import json, re, subprocess, sys
 from pathlib import Path
+from forks import two_processes  # before torch, whose threads it limits
 from nbdev.test import test_nb
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,10 +75,7 @@ def run(path: Path) -> tuple[Path, bool, float]:
 def run_all(paths: list[Path]) -> int:
     "Run the notebooks and print one line for each; how many failed."
     failed = 0
-    # Each notebook has a process of its own, forked from one that has imported other libraries.
-    forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(["torch", "seaborn", "scipy.stats", "nbdev.test"])
-    with ProcessPoolExecutor(2, mp_context=forks, max_tasks_per_child=1) as pool:
+    with two_processes("torch", "seaborn", "scipy.stats", "nbdev.test") as pool:
         for path, passed, seconds in pool.map(run, paths):
             failed += not passed
             word = "passed" if passed else "FAILED"
