@@ -394,7 +394,7 @@ class Recurrences(nn.ModuleList):
         super().__init__([layer, *(deepcopy(layer) for _ in range(count - 1))])
         for time, other in enumerate(self, 1):
             steps: Any = other.steps
-            steps.time = torch.tensor(float(time), device="cpu")
+            steps.time = torch.full_like(steps.time, time)
         self.tie()
         self.register_state_dict_post_hook(_only_first)
         self.register_load_state_dict_pre_hook(_repeat)

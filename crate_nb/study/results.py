@@ -269,7 +269,7 @@ class OpenResult:
         answer: str,  # to the question; {tab3-best} stands for what was measured for a claim
         written_for: Mapping[str, str] | None = None,  # as for `sign_now` -> sign of the words
     ):
-        """Show the recorded answer in words, and how to keep what a run of one's own draws.
+        """Show the recorded answer in words, and how to keep what you draw from your runs.
 
         The words follow when `answers` saves new ones. The report shows them, too, so both
         arguments are literals.
