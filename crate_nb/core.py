@@ -523,10 +523,11 @@ def full_precision(
     """
     import torch
 
-    off: AbstractContextManager = nullcontext()
-    if torch.amp.is_autocast_available(device.type):
-        off = torch.autocast(device.type, enabled=False)
-    if torch.compiler.is_compiling():
+    kind, compiling = device.type, torch.compiler.is_compiling()
+    # Before torch 2.13, this call would break the graph of each layer.
+    has_autocast = kind != "meta" if compiling else torch.amp.is_autocast_available(kind)
+    off = torch.autocast(kind, enabled=False) if has_autocast else nullcontext()
+    if compiling:
         return off
     for name, harmless in _ROUNDING.items():
         if os.environ.get(name, "").upper() not in harmless:
