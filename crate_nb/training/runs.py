@@ -748,17 +748,18 @@ TYPES: dict[str, Grid] = {  # scale -> grid of sixteen types, measured at severa
 }
 
 # %% ../../nbs/training/runs.ipynb #3f3ada3f
-def _alpha(config: RunConfig) -> float:
-    "The weight of SRR in Table 2: as printed, and at scale medium that of rule E3."
-    return 0.005 if scale_of(config) == "medium" else config.srr_alpha
+def _at_medium(field: str, value: float) -> Callable[[RunConfig], float]:
+    "A field with a value of its own at scale medium, for a row of `EXPERIMENTS`."
+    return lambda config: value if scale_of(config) == "medium" else getattr(config, field)
 
 
+_ALPHA = _at_medium("srr_alpha", 0.005)  # weight of SRR: as printed, at medium that of rule E3
 EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # experiment -> runs
     "tab1": CORRELATION,
     "fig2": [dict(variant=v) for v in FOUR],
     "tab2": [
         *(dict(variant=v) for v in FOUR),
-        *(dict(variant=v, srr_layer=l, srr_alpha=_alpha) for v in FOUR for l in REGULARISED),
+        *(dict(variant=v, srr_layer=l, srr_alpha=_ALPHA) for v in FOUR for l in REGULARISED),
     ],
     "tab3": [dict(variant=v) for v in SIX],
     "relatives": RELATIVES,
@@ -832,6 +833,16 @@ EXPERIMENTS["members"] = [
     *PARTS["family-parameters"],
     *PARTS["family-width"][1:],
     *PARTS["family-alpha"][:-1],
+]
+_CHOSEN = {"crate": 3e-3, "vit": 1e-3, "tost": 3e-3, "crate-alpha": 3e-3}  # rates, by rule E4
+EXPERIMENTS["fair"] = [  # at about the same number of parameters, each at its own learning rate
+    _member(
+        variant,
+        lr=_at_medium("lr", rate),
+        val_size=_at_medium("val_size", 5_000),
+        dim=equal_width(variant),
+    )
+    for variant, rate in _CHOSEN.items()
 ]
 EXPERIMENTS["newest"] = [  # AoT also at the number of parameters of CRATE
     *(_member(v) for v in ("crate", "crate-c", "hyper-set")),
