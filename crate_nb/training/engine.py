@@ -175,8 +175,11 @@ def _compile_whole(model: Any):
 
 
 def _compile_layers(model: Any):
-    functorch = torch._functorch.config
-    torch._dynamo.config.suppress_errors = True  # run uncompiled if compilation fails
+    functorch, dynamo = torch._functorch.config, torch._dynamo
+    # Graphs of earlier runs in this process would count, and a run beyond the limit is uncompiled.
+    dynamo.reset()
+    dynamo.config.recompile_limit = 32
+    dynamo.config.suppress_errors = True  # run uncompiled if compilation fails
     if hasattr(functorch, "backward_pass_autocast"):
         # Gradients have the precision of the forward pass.
         functorch.backward_pass_autocast = "off"
