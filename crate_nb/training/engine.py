@@ -150,6 +150,12 @@ def is_long(
     return config.epochs * count * tokens >= _LONG_RUN
 
 # %% ../../nbs/training/engine.ipynb #275141c7
+def _ignore_warnings():
+    "Ignore what torch's compiler warns of its own code, and of full precision, which we want."
+    warnings.filterwarnings("ignore", category=FutureWarning, module="torch._inductor")
+    warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
+
+
 @lru_cache
 def can_compile() -> bool:
     "Whether torch.compile works on this machine's CPU, tested once on a small function."
@@ -157,7 +163,7 @@ def can_compile() -> bool:
     from torch._dynamo.utils import counters
 
     torch._inductor.config.compile_threads = 1  # no helper processes that outlive this one
-    warnings.filterwarnings("ignore", category=FutureWarning, module="torch._inductor")
+    _ignore_warnings()
     x, graphs = torch.linspace(0, 1, 64), counters["stats"]["unique_graphs"]
     try:
         exact = torch.equal(torch.compile(lambda t: 2 * t + 1)(x), 2 * x + 1)
@@ -175,6 +181,7 @@ def _compile_whole(model: Any):
 
 
 def _compile_layers(model: Any):
+    _ignore_warnings()
     functorch, dynamo = torch._functorch.config, torch._dynamo
     # Graphs of earlier runs in this process would count, and a run beyond the limit is uncompiled.
     dynamo.reset()
