@@ -116,7 +116,7 @@ def rule_table() -> pd.DataFrame:  # rule, eps, length, step; R^c in nats after 
 # %% ../../nbs/study/explore.ipynb #27e0002a
 def _inline(table: pd.DataFrame) -> Any:
     alt: Any = import_module("altair")
-    text = table.to_csv(index=False, float_format="%.4g")
+    text = table.to_csv(index=False, float_format="%.5g")
     numbers = dict.fromkeys(table.select_dtypes("number"), "number")
     return alt.InlineData(text, format=alt.CsvDataFormat(type="csv", parse=numbers))
 
@@ -177,11 +177,14 @@ def _layer_chart(table: pd.DataFrame) -> Any:
     band = lines.mark_area(opacity=0.15).encode(y=_axis("low"), y2="high")
     dots = lines.mark_point(filled=True, size=50, opacity=1).encode(shape=shape, tooltip=shown)
     eps, last = sorted(table.eps.unique()), int(table.epoch.max())
+    table = table.assign(runs=table.runs.map(runs.index))  # a number is shorter than its text
     until = alt.binding_range(min=0, max=last, step=1, name="epoch, at most")
     return (
         alt.layer(band, lines.mark_line(), dots.add_params(pick))
         .facet(alt.Facet("term:N", sort=terms, title=None), data=_inline(table), columns=4)
-        .transform_filter("datum.runs == runs && datum.eps == eps && datum.epoch <= epoch")
+        .transform_filter(
+            f"datum.runs == indexof({runs}, runs) && datum.eps == eps && datum.epoch <= epoch"
+        )
         .transform_joinaggregate(last="max(epoch)", groupby=["member"])
         .transform_filter("datum.epoch == datum.last")
         .transform_filter(pick)
