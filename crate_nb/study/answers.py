@@ -536,15 +536,16 @@ def _two_digits(x: float) -> str:
 
 
 def _seeds_in_words(seeds: float, claim: Claim, evidence: Any) -> str:
-    "Seeds, and the cost of all runs of the experiment, from the median recorded run."
+    "Seeds, and the cost of all runs of the experiment, from the median run on a CPU."
     needed = f"about {_two_digits(seeds)} seeds"
     recorded = evidence.records(claim.experiment) if claim.experiment else []
     if not recorded:
         return needed
-    of_a_seed = {r.config.but(seed=0) for r in recorded}
-    hours = seeds * len(of_a_seed) * float(np.median([r.seconds for r in recorded])) / 3600
-    runs = f"{_two_digits(seeds * len(of_a_seed))} runs"
-    return needed + (f" ({runs}, {_two_digits(hours)} core-hours)" if hours >= 1 else "")
+    count = seeds * len({r.config.but(seed=0) for r in recorded})
+    on_cores = [r.seconds for r in recorded if not r.is_of_gpu]
+    hours = count * float(np.median(on_cores)) / 3600 if on_cores else 0.0
+    cost = f", {_two_digits(hours)} core-hours" if hours >= 1 else ""
+    return needed + (f" ({_two_digits(count)} runs{cost})" if cost or not on_cores else "")
 
 
 def _settled_by_models(checks: Sequence[Resampled]) -> str:

@@ -24,6 +24,7 @@ from .runs import scale_config
 
 # %% ../../nbs/training/records.ipynb #0d8674f6
 SCHEMA = 3  # version of the record layout
+_GPUS = ("NVIDIA", "Tesla", "GeForce", "Quadro", "AMD Instinct", "AMD Radeon")  # names begin so
 
 
 class Record(Described, frozen=True, strict=True, extra="forbid"):
@@ -115,6 +116,11 @@ class Record(Described, frozen=True, strict=True, extra="forbid"):
     def seconds(self) -> float:  # wall time on the training machine
         "The time to train and to measure."
         return self.provenance["seconds"] + self.provenance.get("measure_seconds", 0)
+
+    @property
+    def is_of_gpu(self) -> bool:
+        "Whether the run was trained on a GPU, by the name of its device."
+        return str(self.provenance.get("device")).startswith(_GPUS)
 
     def science(self) -> dict[str, Any]:
         "The record without provenance, which may differ between equal runs."
