@@ -11,7 +11,7 @@ __all__ = ['coding_rate', 'subspace_coding_rate', 'layer_srr', 'sparse_rate_redu
            'answer_of', 'interval', 'Evidence', 'open_result', 'saved_answers']
 
 # %% ../nbs/api.ipynb #5f3b0311
-import importlib as _importlib, sys as _sys
+import importlib as _importlib, os as _os, signal as _signal, sys as _sys
 from typing import Any as _Any
 
 __version__ = "0.1.0"  # of the package; other files repeat it
@@ -116,8 +116,20 @@ def __getattr__(name: str) -> _Any:
         raise AttributeError(str(e)) from e  # for `hasattr` and `inspect`
 
 
+def _interrupt(number: int, frame: _Any):
+    "Raise at Ctrl-C, but end at once during an import, which can lose the exception."
+    while frame:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            _os.write(2, b"\ninterrupted; run the same command again to resume\n")
+            _os._exit(130)
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
 def _command():
     "The command crate-nb."
+    if _signal.getsignal(_signal.SIGINT) == _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _interrupt)
     try:
         main = _module("cli", "crate-nb").main
     except ImportError as e:

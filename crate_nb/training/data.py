@@ -214,18 +214,20 @@ def fetch_archive(
     )
 
 # %% ../../nbs/training/data.ipynb #6f9e0ac2
-_MOST_BYTES, _MOST_FILES = 2**28, 100_000  # of an unpacked archive
+_MOST_BYTES = 2**28  # of an unpacked archive
+_OTHER_FILES = 1000  # of an archive, beside its images
 _ANEW = "it is truncated, damaged or another file; delete it and download it again"
 
 
-def _unpacked(path: Path) -> dict[str, bytes]:
-    "The files of an archive by name; we read nothing beyond the limits."
+def _unpacked(path: Path, images: int) -> dict[str, bytes]:
+    "The files of an archive of `images` files by name; we read nothing beyond the limits."
     tar: Any
     with gzip.open(path) as file:
         content = io.BytesIO(file.read(_MOST_BYTES))
     with tarfile.open(fileobj=content, mode="r|") as tar:
-        members = (m for m in itertools.islice(tar, _MOST_FILES) if m.isfile() and not m.issparse())
-        return {m.name.removeprefix("./"): tar.extractfile(m).read() for m in members}
+        members = itertools.islice(tar, images + _OTHER_FILES)
+        files = (m for m in members if m.isfile() and not m.issparse())
+        return {m.name.removeprefix("./"): tar.extractfile(m).read() for m in files}
 
 # %% ../../nbs/training/data.ipynb #da7a5011
 def _read_split(files: list[bytes], a: Archive) -> tuple[Tensor, Tensor]:
@@ -242,7 +244,7 @@ def read_archive(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # x_train, y_train, x_test, y_test
     "Read all images and labels of an archive; a `UserError` if it is damaged or the wrong one."
     with reading(f"{path} can't be read", _ANEW):
-        files = _unpacked(path)
+        files = _unpacked(path, len(a.train + a.test))
         train, test = ([files[name] for name in names] for names in (a.train, a.test))
         return *_read_split(train, a), *_read_split(test, a)
 
@@ -286,11 +288,11 @@ def tree_order(
     return splits
 
 # %% ../../nbs/training/data.ipynb #da7a5032
-def _tree_files(source: Path) -> dict[str, bytes]:  # path relative to the repository -> the file
-    "Read all JPEG files of a clone or of a downloaded archive."
+def _tree_files(source: Path, images: int) -> dict[str, bytes]:  # path in the repository -> file
+    "Read all JPEG files of a clone, or of a downloaded archive of so many images."
     if source.is_file():
         with reading(f"{source} can't be read", _ANEW):
-            found = _unpacked(source).items()
+            found = _unpacked(source, images).items()
         shown = {n: f for n, f in found if n.endswith(".jpg") and "/." not in n}
         return {name.partition("/")[2]: file for name, file in shown.items()}
     paths = [p for split in ("train", "test") for p in visible(source / split, "*/*.jpg")]
@@ -302,7 +304,7 @@ def check_tree(
     tree: ImageTree,  # its expected content
 ) -> dict[str, list[tuple[bytes, int]]]:  # split -> (file, label) of each row
     "The rows of a repository of JPEG files; a `UserError` unless they match its commit."
-    files = _tree_files(source)
+    files = _tree_files(source, sum(tree.sizes))
     splits = tree_order(files)
     digest = hashlib.sha256()
     for p in itertools.chain(*splits.values()):
