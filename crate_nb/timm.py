@@ -63,7 +63,9 @@ class TimmClassifier(CRATE):
         x: Tensor,  # standardised images (B, C, H, W)
     ) -> Tensor:  # (B, N, d), the class token first
         "Tokens of the last layer, normalised unless the head normalises their mean."
-        z = self.layers[-1](self.layer_inputs(x)[-1])
+        return self._last(self.layers[-1](self.layer_inputs(x)[-1]))
+
+    def _last(self, z: Tensor) -> Tensor:
         return z if self.pool == "mean" else self.head[0](z)
 
     def forward_head(
@@ -103,7 +105,7 @@ class TimmModel(TimmClassifier):
         features: list[Any] = [self._features(z, output_fmt) for z in found]
         if return_prefix_tokens:
             features = [(f, z[:, :1]) for f, z in zip(features, found)]
-        return features if intermediates_only else (self.head[0](z), features)
+        return features if intermediates_only else (self._last(z), features)
 
     def _features(self, z: Tensor, output_fmt: str) -> Tensor:
         patches = z[:, 1:]

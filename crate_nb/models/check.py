@@ -94,6 +94,7 @@ def _check_linear(name: str, layer: Layer):
     torch.testing.assert_close(f - shift, h @ output.matrix(u), msg=message)
 
 # %% ../../nbs/models/check.ipynb #46cdaee0
+@torch.random.fork_rng(devices=[])
 def check_variant(name: str):
     """Check that a row of `VARIANTS` behaves like a member of the family.
 

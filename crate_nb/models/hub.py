@@ -21,7 +21,7 @@ from ..core import plain_torch, visible, write_atomic
 from .checkpoints import load_weights
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, count_parameters, make_model
-from .weights import TrainedWeights, as_float32, pack_weights, read_weights
+from .weights import TrainedWeights, as_float32, misfits, pack_weights, read_weights
 from .weights import round_to_half, weights_digest
 
 # %% ../../nbs/models/hub.ipynb #00eada90
@@ -219,6 +219,11 @@ def save(
 ) -> Path:  # the folder
     "Save a model as a folder; implements `save_pretrained`."
     model = as_float32(model)
+    if wrong := misfits(model.state_dict(), model.architecture):
+        raise UserError(
+            f"the model was changed after it was made (first: {min(wrong)!r}), so its folder could "
+            "not be loaded; make it with its num_classes, or save its state_dict with torch.save"
+        )
     folder, trained = as_path(folder).resolve(), weights_digest(model.state_dict())
     known: Card | None = getattr(model, "card", None)
     if known is None or known.digest != trained:  # the weights have changed

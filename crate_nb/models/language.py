@@ -111,6 +111,7 @@ class LanguageModel(nn.Module):
             if type(value) is not int or value < 1:
                 raise UserError(f"{name} is {value!r}; it must be an integer of at least 1")
         self.context, self.dropout = context, dropout
+        lam = lam if row.lam is None else row.lam
         options = dict(eta=eta, lam=lam, context=context)
         layers = [Layer(row, dim, heads, dropout, **options) for _ in range(depth)]
         if not layers[0].compress.causal:

@@ -296,21 +296,23 @@ def outcome_of(
     loss: Callable[[Tensor, Tensor], Tensor],  # scores, labels -> mean loss
 ) -> Outcome:
     "Mean loss, accuracy and margins; raise a `UserError` for no batches or mismatched labels."
-    total, counts, found = 0.0, [], []
+    total, right, counts, found = 0.0, 0, [], []
     for inputs, y in batches:
         scores = model(inputs)
         counts.append(len(y))
         if not y.is_floating_point():
             _check_fits(scores, y)
             kept = y != -100
-            found.append(margins(scores.movedim(1, -1)[kept].double(), y[kept]))
+            of_classes, labels = scores.movedim(1, -1)[kept], y[kept]
+            found.append(margins(of_classes.double(), labels))
+            right += int((of_classes.argmax(-1) == labels).sum())
             counts[-1] = len(found[-1])
         if counts[-1]:  # the loss of no label is nan
             total += float(loss(scores, y)) * counts[-1]
     if not sum(counts):
         raise UserError("the data set has no labelled samples; give batches, such as [(x, y)]")
     all_margins = torch.cat(found) if found else None
-    accuracy = math.nan if all_margins is None else 100 * float((all_margins > 0).double().mean())
+    accuracy = math.nan if all_margins is None else 100 * right / len(all_margins)
     return Outcome(total / sum(counts), accuracy, all_margins, sum(counts))
 
 # %% ../../nbs/study/complexity.ipynb #3c10f157
@@ -609,6 +611,8 @@ def _value_or_reason(row: Measure, s: Given) -> tuple[float, str]:
         value = float(row.of(s))
     except NotDefined as e:
         return math.nan, str(e)
+    except AttributeError as e:  # a row of yours, for the models of this package
+        return math.nan, f"it is not a measure of this model ({e})"
     if math.isfinite(value):
         return value, ""
     zeros = [name for name, w in matrices_of(s.model).items() if not w.any()]

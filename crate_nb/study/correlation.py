@@ -292,8 +292,10 @@ def bootstrap_tau(
 def percentile_interval(
     draws: np.ndarray,  # (draws,) of one quantity
     level: float = 0.95,  # share of the draws inside
-) -> tuple[float, float]:  # low, high
+) -> tuple[float, float]:  # low, high; nan without draws
     "Equal-tailed percentile interval."
+    if not len(draws):
+        return np.nan, np.nan
     low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2])
     return float(low), float(high)
 
@@ -551,8 +553,11 @@ def overall_table(
 
     srr, rows = parts(table["SRR"]), {}
     for m in measures_in(table) if measures is None else measures:
-        tau, there = parts(table[m]), table[m].notna()
-        difference = (srr if there.all() else parts(table["SRR"].where(there))) - tau
+        tau, both = parts(table[m]), table[[m, "SRR"]].notna().all(axis=1)
+        shared = [srr, tau]
+        if not both.all():
+            shared = [parts(table[name].where(both)) for name in ("SRR", m)]
+        difference = shared[0] - shared[1]
         apart = draws_about_estimate(difference)
         rows[m] = (
             tau.whole,

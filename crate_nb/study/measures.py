@@ -266,7 +266,7 @@ def path_norm(
     for p in trained_parameters(squared):
         p.square_()
     side, device = model.config["image_size"], next(squared.parameters()).device
-    shape = (1, model.config["channels"], side, side)
+    shape = (1, model.config["channels"], side, model.config.get("image_width") or side)
     layers = getattr(squared, "layers", ())
     # Z - out(Z) may be negative; without a skip connection, the ReLU of ISTA follows.
     subtracts = any(getattr(layer, "skip", False) and layer.sign < 0 for layer in layers)
@@ -710,6 +710,7 @@ def measure_record(
     start, place = time.monotonic(), as_place(place, **options)
     store = place.store(check_record(record).config)
     with store.lock(record.id), cpu_threads(place.threads):
+        record = store.get(record.id) or record  # another process may have measured it
         found = {level: _measures_at(record, place, settings, level) for level in record.ends()}
     measured = _measured(record, found, time.monotonic() - start)
     return store.put(measured) if settings == MeasureSettings() else measured

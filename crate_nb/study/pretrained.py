@@ -17,6 +17,7 @@ from ..core import UserError, as_path, shown_commit
 from ..models.layer import VARIANTS
 from ..models.family import LayeredModel
 from ..models.hub import About, classifies
+from ..models.probe import evaluating
 from ..models.wrappers import unwrapped
 from ..training.data import CLASSES, STATISTICS
 from ..training.pictures import ENDINGS, read_image, visible_files
@@ -453,9 +454,10 @@ def predict(
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top is {top}; allowed: 1 to {len(about.classes)}, the number of classes")
     files = image_files(_flat(images))
-    model.eval()
-    for at in range(0, len(files), batch_size):
-        rows += _most_probable(model, files[at : at + batch_size], about, top, len(files) == 1)
+    with evaluating(model):
+        for at in range(0, len(files), batch_size):
+            some = files[at : at + batch_size]
+            rows += _most_probable(model, some, about, top, strict=len(files) == 1)
     if not rows:
         raise UserError(f"none of {len(files)} files is a readable image; see the warnings")
     return pd.DataFrame(rows, columns=["file", "class", "probability"])

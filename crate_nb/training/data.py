@@ -561,7 +561,10 @@ STATISTICS = {  # channels -> mean, standard deviation, of pixels in [0, 1]
 
 @lru_cache
 def _statistics(channels: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    mean, std = (torch.tensor(t, device=device).view(-1, 1, 1) for t in STATISTICS[channels])
+    mean, std = (
+        torch.tensor(t, dtype=torch.float32, device=device).view(-1, 1, 1)
+        for t in STATISTICS[channels]
+    )
     return mean, std
 
 

@@ -346,8 +346,7 @@ def _resume(path: Path, step: Step, digest: str) -> Progress:
 
 def _take_step(step: Step, number: int, images: int, x: Tensor, y: Tensor):
     c = step.config
-    if c.dropout:
-        torch.manual_seed(mix(c.seed, "dropout", number))
+    torch.manual_seed(mix(c.seed, "dropout", number))  # also for a layer of yours that draws
     step(x, y, layer_of_step(c, number), learning_rate(c, number, total_steps(c, images)))
 
 
@@ -715,6 +714,7 @@ def _load_trained(path: Path, record: Record, kept: str | None) -> dict[str, Ten
     return state
 
 
+@plain_torch()
 def trained_model(
     record: Record, place: Place | str | None = None, level: float | None = None
 ) -> LayeredModel:

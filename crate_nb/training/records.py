@@ -109,7 +109,8 @@ class Record(Described, frozen=True, strict=True, extra="forbid"):
             return None
         scores = {name: value for name, value in row.items() if name != "measures"}
         final = self.final | scores | dict(criterion_met=True)
-        there = dict(final=final, measures=row.get("measures", {}), levels=[])
+        made = self.provenance | dict(weights_digest=row.get("weights_digest"))
+        there = dict(final=final, measures=row.get("measures", {}), levels=[], provenance=made)
         return self.model_copy(update=there)
 
     @property
@@ -130,8 +131,14 @@ class Record(Described, frozen=True, strict=True, extra="forbid"):
 def check_record(
     record: object,  # a record, or by mistake another object, such as an id
 ) -> Record:  # the same record
-    "Return a record; a `UserError` for any other object."
-    return check_kind(record, Record, "read a record with Store(scale).get(id)")
+    "Return a record; a `UserError` for any other object, and for a record at a level."
+    found = check_kind(record, Record, "read a record with Store(scale).get(id)")
+    if found.config.levels and not found.levels:
+        raise UserError(
+            f"this is run {found.id} at one of its levels; give the whole record, "
+            "from Store(scale).get(id), and if need be level="
+        )
+    return found
 
 # %% ../../nbs/training/records.ipynb #5dac18fa
 # field of a run -> the table that has a row for each of its values
@@ -576,7 +583,7 @@ class Store(_Locks):
         record: Record,  # replaces a stored record with its id
     ) -> Record:  # `record` itself
         "Write a record atomically; a `UserError` if this fails."
-        content = with_digest(record.model_dump(mode="json"))
+        content = with_digest(check_record(record).model_dump(mode="json"))
         text = json.dumps(content, separators=(",", ":"), allow_nan=False)
         write_atomic(self.path(record.id), text + "\n")
         return record

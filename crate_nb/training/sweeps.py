@@ -486,8 +486,9 @@ def sweep_local(
     """
     place = as_place(place, **options)
     pick_device(place.device)
-    store, missing = place.store(configs[0]), list[RunConfig]()
+    missing = list[RunConfig]()
     for c in configs:
+        store = place.store(c)
         if force or not work.is_done(store.get(c)):
             missing.append(c)
         else:
@@ -513,7 +514,7 @@ def train_all(
             f"{len(failed)} of {len(set(configs))} runs failed, the others are recorded; "
             f"first failure: {next(iter(failed.values()))}"
         )
-    return [place.store(configs[0]).get(c) for c in configs]
+    return [place.store(c).get(c) for c in configs]
 
 # %% ../../nbs/training/sweeps.ipynb #be570002
 def best_runs(
