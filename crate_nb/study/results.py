@@ -18,7 +18,8 @@ import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, reading
 from ..core import visible
-from ..training.runs import EXPERIMENTS, GRIDS, RunConfig, SCALES, Seed, Strict, one_line
+from ..training.runs import EXPERIMENTS, GRIDS, QUICK_SCALES, RunConfig
+from ..training.runs import SCALES, Seed, Strict, one_line
 from ..training.records import Record, Store
 from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
@@ -554,10 +555,13 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
 def nearest_answers(
     answers: pd.DataFrame,  # from `saved_answers`
 ) -> pd.DataFrame:  # one row per claim
-    "Answer to each claim at the scale nearest to the paper, preferably with three seeds."
-    enough = answers.assign(enough=answers.n >= MIN_SEEDS)
-    enough = enough.sort_values("enough", ascending=False, kind="stable")
-    return enough.drop_duplicates("id").sort_index().drop(columns="enough")
+    """Answer to each claim at the scale nearest to the paper, preferably with three seeds.
+
+    An answer at scale quick or smoke counts only if no other scale has the claim.
+    """
+    order = answers.scale.isin(QUICK_SCALES) * 2 + (answers.n < MIN_SEEDS)
+    by_order = answers.loc[order.sort_values(kind="stable").index]
+    return by_order.drop_duplicates("id").sort_index()
 
 
 def other_signs(
