@@ -90,6 +90,7 @@ class Sublayer(nn.Module):
     dim: int  # d; set by the layer
     normed: bool = True  # whether the layer applies LayerNorm to its input
     causal: bool = False  # whether a token depends only on itself and on earlier ones
+    negative: bool = False  # whether its output is negative for positive input and weights
 
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
@@ -319,6 +320,7 @@ class TokenStatistics(Sublayer):
     "Token-statistics self-attention (ToST), with cost linear in the number of tokens."
 
     bias: Tensor | None  # (K, context) if causal
+    negative = True
 
     def __init__(
         self,

@@ -209,10 +209,10 @@ class LayerTokens(list):
 
     def __init__(
         self,
-        z: Tensor,  # Z^0
-        layers: Iterable[Layer],  # in order
+        zs: Iterable[Tensor],  # [Z^0]; tools that convert a model's outputs give all of a copy
+        layers: Iterable[Layer] = (),  # to apply, in order
     ):
-        super().__init__([z])
+        super().__init__(zs)
         self.half: list[Tensor] = []
         for layer in layers:
             self.half.append(layer.halfway(self[-1]))
@@ -520,7 +520,7 @@ class LayeredClassifier(LayeredModel):
     ) -> Tensor | tuple[Tensor, LayerTokens]:  # logits (B, classes); tokens with `return_layers`
         "Classify images."
         if return_layers:
-            zs = LayerTokens(self.tokens(x), self.layers)
+            zs = LayerTokens([self.tokens(x)], self.layers)
             return self.head(self.pooled(zs[-1])), zs
         z = self.tokens(x)
         for layer in self.layers[:-1]:

@@ -157,7 +157,7 @@ class LanguageModel(nn.Module):
     ) -> Tensor | tuple[Tensor, LayerTokens]:  # logits (B, N, V); tokens with `return_layers`
         "Predict the next id at each position."
         if return_layers:
-            zs = LayerTokens(self.tokens(x), self.layers)
+            zs = LayerTokens([self.tokens(x)], self.layers)
             return self._logits(zs[-1]), zs
         z = self.tokens(x)
         for layer in self.layers:

@@ -276,7 +276,7 @@ class MaskedAutoencoder(MaskedEncoder):
     ) -> Tensor | tuple[Tensor, LayerTokens]:  # patches (B, N - 1, P); tokens with `return_layers`
         "Predict all patches, removed or not."
         if return_layers:
-            zs = LayerTokens(self.tokens(x, mask), self.layers)
+            zs = LayerTokens([self.tokens(x, mask)], self.layers)
             return self.decode(zs[-1]), zs
         return self.decode(self.layers[-1](self.layer_inputs(x, mask)[-1]))
 

@@ -267,12 +267,17 @@ def path_norm(
         p.square_()
     side, device = model.config["image_size"], next(squared.parameters()).device
     shape = (1, model.config["channels"], side, model.config.get("image_width") or side)
-    layers = getattr(squared, "layers", ())
-    # Z - out(Z) may be negative; without a skip connection, the ReLU of ISTA follows.
-    subtracts = any(getattr(layer, "skip", False) and layer.sign < 0 for layer in layers)
     with without_layernorm(squared):
         logits = squared(torch.ones(shape, dtype=torch.float64, device=device))
+    subtracts = any(_subtracts(layer) for layer in getattr(squared, "layers", ()))
     return math.nan if subtracts or (logits < 0).any() else float(logits.sum())
+
+
+def _subtracts(layer: Any) -> bool:
+    "Whether Z - out(Z) may be negative behind the layer: without a skip, ISTA's ReLU follows."
+    if not getattr(layer, "skip", False):
+        return False
+    return (layer.sign < 0) != layer.compress.negative
 
 # %% ../../nbs/study/measures.ipynb #8ce4ca6e
 class MeasureSettings(Strict):

@@ -214,7 +214,8 @@ class Parameters(Strict):
 # %% ../../nbs/study/results.ipynb #9965051c
 ANSWERS = "Answers"  # the title of a table of answers
 HOW_TO_READ = (  # a table of answers
-    "Sign: whether the effect goes in the claimed direction. Size: against the printed number. "
+    "Sign: whether the effect goes in the claimed direction. Size: against the printed number, "
+    "taken as exact. "
     "Measured: the check that decides, with its 95 % interval over n seeds."
 )
 
@@ -230,6 +231,15 @@ def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
         "under other settings": line["other_settings"],
         "what would settle it": line["settle"],
     }
+
+
+def _differences_from_source(lines: Iterable[Mapping[str, Any]]) -> str:
+    "A list of what differs from the sources; claims that share a text share an item."
+    ids = defaultdict(list)
+    for line in lines:
+        ids[line["differs"]].append(f"`{line['id']}`")
+    items = [f"- {', '.join(named)}: {text}." for text, named in ids.items() if text]
+    return "\n".join(["**What differs from the sources.**", "", *items]) if items else ""
 
 # %% ../../nbs/study/results.ipynb #bb370e5c
 def _differences(path: Path, numbers: pd.DataFrame) -> str:
@@ -432,6 +442,8 @@ class OpenResult:
         saved.insert(2, "dataset", self.label)
         caption = f"{HOW_TO_READ} {caption}".strip()
         self.table(shown, f"{self.name}_answers", ANSWERS, caption, saved)
+        if notes := _differences_from_source(lines):
+            display(Markdown(notes))
         if self._handle:  # a front end shows the words
             self._handle.update(self._short())
 

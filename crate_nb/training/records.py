@@ -23,7 +23,7 @@ from .runs import Described, RunConfig, SCALES, described, reading_fields
 from .runs import scale_config
 
 # %% ../../nbs/training/records.ipynb #0d8674f6
-SCHEMA = 3  # version of the record layout
+SCHEMA = 4  # version of the record layout
 _GPUS = ("NVIDIA", "Tesla", "GeForce", "Quadro", "AMD Instinct", "AMD Radeon")  # names begin so
 
 
@@ -255,13 +255,17 @@ def _check_whole(record: Record):
             raise ValueError("its probe has no integer columns epoch and layer")
 
 # %% ../../nbs/training/records.ipynb #08c604d4
-def _with_path_norms(measures: dict[str, Any]) -> dict[str, Any]:
-    "Convert measures before schema 3, where `path-norm` was folded and the published one separate."
+def _with_path_norms(measures: dict[str, Any], old: Record) -> dict[str, Any]:
+    "Convert path norms: folded before schema 3, and of ToST, where undefined, before schema 4."
     values, beside = measures.get("values", {}), dict(measures.get("beside", {}))
     if "path-norm" not in values:
         return measures
-    beside["folded_path_norm"] = values["path-norm"]
-    published = beside.pop("published_path_norm", None)  # missing in the oldest records
+    published, row = values["path-norm"], VARIANTS[old.config.variant]
+    if old.schema_version < 3:
+        beside["folded_path_norm"] = published
+        published = beside.pop("published_path_norm", None)  # missing in the oldest records
+    if row.compress == "tssa" and row.skip:
+        published = None
     return measures | dict(values=values | {"path-norm": published}, beside=beside)
 
 
@@ -280,8 +284,13 @@ def read_record(
         _check_whole(record)
     if record.schema_version == SCHEMA:
         return record
-    measures = _with_path_norms(record.measures)
-    return record.model_copy(update=dict(schema_version=SCHEMA, measures=measures))
+    parts: dict[str, Any] = dict(schema_version=SCHEMA)
+    parts["measures"] = _with_path_norms(record.measures, record)
+    parts["levels"] = [
+        row | dict(measures=_with_path_norms(row["measures"], record)) if "measures" in row else row
+        for row in record.levels
+    ]
+    return record.model_copy(update=parts)
 
 # %% ../../nbs/training/records.ipynb #6c3af817
 def pack_hits(
