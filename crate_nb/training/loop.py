@@ -751,8 +751,6 @@ def trained_model(
     if ended is None:
         raise UserError(f"run {record.id} did not reach level {level:g}, only {record.reached()}")
     path = _weights_of(record, as_place(place), level)
-    state = _load_trained(
-        path, record, (made if level is None else ended.final).get("weights_digest")
-    )
+    state = _load_trained(path, record, ended.provenance.get("weights_digest"))
     build = partial(build_model, record.config, made["channels"], made["classes"])
     return build_fitting(build, state).eval()
