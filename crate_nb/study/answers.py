@@ -711,12 +711,13 @@ def _among(row: pd.Series, checks: int) -> str:
     return f"; one of {checks} checks, so by Holm's rule not sure enough"
 
 
-def _signs_in_words(rows: pd.DataFrame) -> str:
+def _signs_in_words(rows: pd.DataFrame, several: bool) -> str:
+    "The sign in each setting, with its eps if the claim has several."
     found = rows.groupby(["setting", "eps"], sort=False)["sign"].first().reset_index()
     parts = []
     for (setting, sign), same in found.groupby(["setting", "sign"], sort=False):
-        prefix = f"{setting}, " if setting else ""
-        parts.append(f"{prefix}eps {' / '.join(f'{eps:g}' for eps in same.eps)}: {sign}")
+        epses = f"eps {' / '.join(f'{eps:g}' for eps in same.eps)}" if several else ""
+        parts.append(f"{', '.join(filter(None, [setting, epses]))}: {sign}")
     return "; ".join(parts)
 
 
@@ -753,6 +754,6 @@ def summary(
         note=_claimed(deciding) + _among(deciding, len(here)),
         n=int(here.n.min()),
         paper=_printed_number(deciding),
-        other_settings=_signs_in_words(rows.drop(here.index)),
+        other_settings=_signs_in_words(rows.drop(here.index), len(claim.epses) > 1),
         settle=here.settle.iloc[0],
     )

@@ -579,9 +579,14 @@ def nearest_answers(
 def other_signs(
     other_settings: str,  # the column of an answer
 ) -> list[tuple[str, str, str]]:  # (setting, eps, sign); no setting: that of the claim
-    "The signs of a claim at other eps and in other settings."
-    found = re.findall(r"(?:^|; )(?:([^;]*?), )?eps ([^:]*): ([^;]*)", other_settings)
-    return [(name, eps, sign) for name, epses, sign in found for eps in epses.split(" / ")]
+    "The signs of a claim at other eps (empty if it has one) and in other settings."
+    found = []
+    for one in filter(None, other_settings.split("; ")):
+        where, sign = one.rsplit(": ", 1)
+        parts = re.fullmatch(r"(?:(.*), )?eps ([^,]*)", where)
+        name, epses = (parts[1] or "", parts[2]) if parts else (where, "")
+        found += [(name, eps, sign) for eps in epses.split(" / ")]
+    return found
 
 
 def sign_now(
