@@ -492,7 +492,8 @@ def build_fitting(
         first = f"no tensor {official_key(absent[0], system)!r} (of {len(absent)})"
         raise UserError(f"an incomplete checkpoint of {FORMATS[system].system}: {first}")
     check_fits(shapes, state)
-    model = build()
+    with torch.random.fork_rng(devices=[]):  # draws weights that we replace
+        model = build()
     model.load_state_dict(state)
     return model
 

@@ -244,8 +244,7 @@ def _own(path: Path, name: str, state: dict[str, Tensor], text: str) -> TrainedW
 
 # %% ../../nbs/models/weights.ipynb #a1c00012
 def _official(path: Path, name: str, state: dict[str, Tensor], **options: Any) -> TrainedWeights:
-    # A model is drawn before its weights are replaced.
-    with torch.random.fork_rng(devices=[]), plain_torch():
+    with plain_torch():
         try:
             model = load_official(state, **options)
         except UserError as e:
