@@ -554,8 +554,8 @@ def _settled_by_models(checks: Sequence[Resampled]) -> str:
     matter, level, which = _still_open(checks)
     factor = which(_times_as_many(c, level) for c in matter)
     if factor < 100:
-        return f"about {factor:.2g} times as many model types and cells"
-    return "not feasible: more than 100 times as many model types and cells"
+        return f"about {factor:.2g} times as many resampled types or cells"
+    return "not feasible: more than 100 times as many resampled types or cells"
 
 
 def _settled_by_seeds(claim: Claim, checks: Sequence[Check], evidence: Any) -> str:
