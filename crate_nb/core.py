@@ -91,8 +91,7 @@ def check_kind(
     raise UserError(f"{reprlib.repr(value)} is not a {kind.__name__}; {how}")
 
 # %% ../nbs/core.ipynb #5ca1ab05
-@contextmanager
-def registered(table: dict, rows: Mapping) -> Iterator[dict]:
+def registered(table: dict, rows: Mapping) -> AbstractContextManager[dict]:
     """Add rows to a table within a `with` block, then restore the table.
 
     Parameters
@@ -102,10 +101,10 @@ def registered(table: dict, rows: Mapping) -> Iterator[dict]:
     rows : mapping
         Name -> row; replaces a row of the same name.
 
-    Yields
-    ------
-    dict
-        The table.
+    Returns
+    -------
+    context manager
+        Gives the table to `with`.
 
     Examples
     --------
@@ -117,13 +116,9 @@ def registered(table: dict, rows: Mapping) -> Iterator[dict]:
     >>> table
     {'a': 1}
     """
-    before = dict(table)
-    table.update(rows)
-    try:
-        yield table
-    finally:
-        table.clear()
-        table.update(before)
+    from unittest.mock import patch  # takes as long as all imports of this module
+
+    return patch.dict(table, rows)
 
 # %% ../nbs/core.ipynb #5ca1ab08
 def resolve(
@@ -222,16 +217,10 @@ def temporary_home() -> Iterator[Path]:  # a new, empty folder, deleted at the e
     ...     home() == folder.resolve()
     True
     """
-    before = os.environ.get("CRATE_NB_HOME")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["CRATE_NB_HOME"] = folder
-        try:
-            yield Path(folder)
-        finally:
-            if before is None:
-                del os.environ["CRATE_NB_HOME"]
-            else:
-                os.environ["CRATE_NB_HOME"] = before
+    from unittest.mock import patch
+
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, CRATE_NB_HOME=folder):
+        yield Path(folder)
 
 # %% ../nbs/core.ipynb #f1436b0a
 def _drop_leftovers(path: Path) -> None:
@@ -440,19 +429,6 @@ def generator(
     return torch.Generator(device).manual_seed(mix(*keys))
 
 # %% ../nbs/core.ipynb #87cba652
-def _check_gpu(name: str, index: str) -> None:
-    import torch
-
-    count = torch.cuda.device_count()
-    if not count:
-        raise UserError(
-            f"device {name!r} is not available: torch {torch.__version__} finds no CUDA GPU; "
-            "use --device cpu or auto"
-        )
-    if name != "cuda" and not (index.isdecimal() and float(index) < count):
-        raise UserError(f"unknown device {name!r}; allowed: cpu, cuda:0 to cuda:{count - 1}")
-
-
 def pick_device(
     name: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
 ) -> torch.device:
@@ -461,12 +437,14 @@ def pick_device(
 
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    kind, _, index = name.partition(":")
-    if kind == "cuda":
-        _check_gpu(name, index)
-    elif name != "cpu":
-        raise UserError(f"unknown device {name!r}; allowed: auto, cpu, cuda, cuda:<index>")
-    return torch.device(name)
+    count = torch.cuda.device_count() if name.startswith("cuda") else 0
+    if name.startswith("cuda") and not count:
+        raise UserError(
+            f"device {name!r} is not available: torch {torch.__version__} finds no CUDA GPU; "
+            "use --device cpu or auto"
+        )
+    gpus = [f"cuda:{i}" for i in range(count)]
+    return torch.device(check_choice("device", name, ["auto", "cpu", "cuda", *gpus]))
 
 # %% ../nbs/core.ipynb #da7a0012
 def send(

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MASK_RATIO', 'kept_patches', 'draw_masks', 'sincos_positions', 'check_masked', 'patch_targets', 'masked_loss',
-           'unpatchify', 'MirroredLayer', 'MaskedTokeniser', 'init_masked', 'MaskedEncoder', 'MaskedAutoencoder',
-           'masked_names', 'load_masked', 'masked_vit_names', 'load_masked_vit', 'probe_features', 'linear_probe',
+           'unpatchify', 'MirroredLayer', 'MaskedTokeniser', 'init_masked', 'MaskedAutoencoder', 'masked_names',
+           'load_masked', 'masked_vit_names', 'load_masked_vit', 'probe_features', 'linear_probe',
            'draw_reconstructions']
 
 # %% ../../nbs/models/masked.ipynb #8a5c0003
@@ -211,19 +211,30 @@ def init_masked(
                 nn.init.xavier_uniform_(module.U)
             init_map(module, nn.init.xavier_uniform_)
 
-# %% ../../nbs/models/masked.ipynb #8a5c001d
-class MaskedEncoder(LayeredModel):
-    "Encoder of a masked autoencoder: tokeniser, layers of a variant, LayerNorm."
+# %% ../../nbs/models/masked.ipynb #8a5c001f
+class MaskedAutoencoder(LayeredModel):
+    "An encoder of tokens, and a decoder that predicts the pixels of removed patches."
+
+    decoder: Sequence[nn.Module]  # layers, in an nn.ModuleList
 
     def __init__(
         self,
         architecture: Architecture,  # variant and sizes; ignores `num_classes`
     ):
+        check_model(architecture, "autoencoder")
         super().__init__()
         a = self.architecture = architecture
         self.tokeniser = MaskedTokeniser(a)
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         self.norm = nn.LayerNorm(a.dim, 1e-6)
+        inner = replace(a, heads=a.decoder_heads or a.heads, decoder_heads=None)
+        build = inner.layer if VARIANTS[a.variant].skip else lambda: MirroredLayer(inner)
+        self.unused = nn.Linear(a.dim, a.dim)
+        layers = nn.ModuleList(build() for _ in range(a.decoder_depth or a.depth))
+        self.decoder = cast(Sequence[nn.Module], layers)
+        self.norm_decoder = nn.LayerNorm(a.dim, 1e-6)
+        self.head = nn.Linear(a.dim, a.patch_dim)
+        init_masked(self)
 
     def tokens(self, x: Tensor, mask: Tensor | None = None) -> Tensor:  # as of `tokeniser`
         return self.tokeniser(x, mask)
@@ -235,28 +246,6 @@ class MaskedEncoder(LayeredModel):
     ) -> Tensor:  # (B, N, d), the class token first
         "Encode images up to the last LayerNorm."
         return self.norm(self.layers[-1](self.layer_inputs(x, mask)[-1]))
-
-# %% ../../nbs/models/masked.ipynb #8a5c001f
-class MaskedAutoencoder(MaskedEncoder):
-    "Encoder, and a decoder that predicts the pixels of removed patches."
-
-    decoder: Sequence[nn.Module]  # layers, in an nn.ModuleList
-
-    def __init__(
-        self,
-        architecture: Architecture,  # variant and sizes; ignores `num_classes`
-    ):
-        check_model(architecture, "autoencoder")
-        super().__init__(architecture)
-        a = architecture
-        inner = replace(a, heads=a.decoder_heads or a.heads, decoder_heads=None)
-        build = inner.layer if VARIANTS[a.variant].skip else lambda: MirroredLayer(inner)
-        self.unused = nn.Linear(a.dim, a.dim)
-        layers = nn.ModuleList(build() for _ in range(a.decoder_depth or a.depth))
-        self.decoder = cast(Sequence[nn.Module], layers)
-        self.norm_decoder = nn.LayerNorm(a.dim, 1e-6)
-        self.head = nn.Linear(a.dim, a.patch_dim)
-        init_masked(self)
 
     def decode(
         self,
@@ -432,7 +421,7 @@ def load_masked_vit(
 # %% ../../nbs/models/masked.ipynb #8a5c0030
 @torch.no_grad()
 def probe_features(
-    model: MaskedEncoder,  # on the images' device; left in evaluation mode
+    model: MaskedAutoencoder,  # on the images' device; left in evaluation mode
     x: Tensor,  # standardised images (m, C, H, W)
     pool: str = "mean",  # `mean` of the patches or `class` token
     batch_size: int = 250,  # images per batch
@@ -450,19 +439,13 @@ def linear_probe(
     labels: Tensor,  # training labels (m,)
     test_features: Tensor,  # (n, d)
     test_labels: Tensor,  # (n,)
-    c: float = 1.0,  # inverse weight of the l2 penalty
-    steps: int = 1000,  # maximum number of optimiser steps
 ) -> float:  # %
     "Test accuracy of logistic regression, with features standardised on the training set."
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    if len(labels.unique()) < 2:
-        raise UserError("the training labels are all the same; a linear probe needs two classes")
-    if not (features.isfinite().all() and test_features.isfinite().all()):
-        raise UserError("some features are not finite; check the encoder")
-    classifier = make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=steps))
+    classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     classifier.fit(features.double().cpu().numpy(), labels.cpu().numpy())
     test = test_features.double().cpu().numpy()
     return 100 * float(classifier.score(test, test_labels.cpu().numpy()))

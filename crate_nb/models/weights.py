@@ -182,10 +182,8 @@ def _state_of(loaded: Any, path: Path) -> dict[str, Tensor]:
 def _architecture(stored: Mapping[str, Any]) -> Architecture:
     "An architecture from JSON; raise a `TypeError` for a wrong type."
     for field in fields(Architecture):
-        value, allowed = (
-            stored.get(field.name, field.default),
-            get_args(field.type) or (field.type,),
-        )
+        value = stored.get(field.name, field.default)
+        allowed = get_args(field.type) or (field.type,)
         if type(value) not in allowed and not (float in allowed and type(value) is int):
             raise TypeError(f"{field.name} is {value!r}")
     return Architecture(**stored)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RateReduction', 'class_rate', 'rate_reduction', 'orthogonal_rates', 'MCR2Loss', 'class_sums', 'RateLayer',
-           'build_layer', 'layer_step', 'NotFitted', 'ReduNet', 'ShiftInvariantReduNet']
+           'build_layer', 'layer_step', 'ReduNet', 'ShiftInvariantReduNet']
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0004
 import math
@@ -16,7 +16,6 @@ import numpy as np, pandas as pd, torch
 import torch.nn.functional as F
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin
 from sklearn.base import TransformerMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
@@ -206,10 +205,6 @@ def _unit(z: Tensor) -> Tensor:
     return z / length.clamp_min(1e-12)
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0027
-class NotFitted(UserError, NotFittedError):
-    "An estimator was used before fitting; also a `NotFittedError` of scikit-learn."
-
-
 def _checked(estimator: BaseEstimator, X, y="no_validation", **how):
     "Validate X, or X and y, as scikit-learn does, but raise `UserError`."
     how = dict(dtype=["float64", "float32"], ensure_all_finite=False) | how
@@ -224,14 +219,6 @@ def _checked(estimator: BaseEstimator, X, y="no_validation", **how):
         row = int(np.argwhere(~np.isfinite(array))[0, 0])
         raise UserError(f"X holds NaN or inf, first in row {row}; drop or fill such rows")
     return found
-
-
-def _check_fitted(estimator: BaseEstimator):
-    try:
-        check_is_fitted(estimator, "layers_")
-    except NotFittedError as e:
-        name = type(estimator).__name__
-        raise NotFitted(f"this {name} is not fitted; call fit(X, y) first") from e
 
 
 def _check_settings(net: "_Vectors"):
@@ -292,7 +279,7 @@ class _Vectors(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixi
 
     def _last(self, X) -> tuple[Tensor, Tensor]:
         "Features and class estimates after the last layer."
-        _check_fitted(self)
+        check_is_fitted(self, "layers_")
         return deque(_states(self._enter(self._read(X)), self), maxlen=1)[0]
 
     def _begin(self, X, y, classes):
@@ -325,7 +312,7 @@ class _Vectors(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixi
         X,  # samples (m, d)
     ) -> Iterator[np.ndarray]:  # labels (m)
         "Yield the predictions of the network cut off after each layer."
-        _check_fitted(self)
+        check_is_fitted(self, "layers_")
         for _, pi in _states(self._enter(self._read(X)), self):
             yield self.classes_[pi.argmax(1).cpu().numpy()]
 
@@ -335,7 +322,7 @@ class _Vectors(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixi
         y=None,  # labels (m); None: the estimates of each layer
     ) -> pd.DataFrame:  # columns layer, rate_reduction, rate, class_rate; nats per sample
         "Delta R, R and R^c of samples before the first and after each layer."
-        _check_fitted(self)
+        check_is_fitted(self, "layers_")
         X, y = (self._read(X), None) if y is None else self._read(X, y)
         start, coded = self._enter(X), None if y is None else _coded(self, y)
         found: list[RateReduction] = []
@@ -373,7 +360,7 @@ class ReduNet(_Vectors):
     ------
     UserError
         In `fit`, for invalid settings, shapes or labels, and for NaN or inf.
-    NotFitted
+    sklearn.exceptions.NotFittedError
         If a method needs layers before `fit`.
 
     Notes

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MIN_SEEDS', 'AnyCheck', 'LEVEL', 'SIGNS', 'SIZES', 'Statistic', 'POWER', 'ROW', 'Interval', 'interval', 'Check',
-           'Resampled', 'holm', 'all_there', 'sign_of', 'Answer', 'answer_of', 'Claim', 'Quantity', 'trial_checks',
-           'of_trials', 'seeds_needed', 'settles', 'assess', 'main_rows', 'found_in_words', 'summary']
+           'Resampled', 'holm', 'all_there', 'sign_of', 'Answer', 'answer_of', 'Claim', 'Quantity', 'of_trials',
+           'seeds_needed', 'settles', 'assess', 'main_rows', 'found_in_words', 'summary']
 
 # %% ../../nbs/study/answers.ipynb #da1b0eac
 import itertools, math
@@ -443,30 +443,25 @@ class Quantity:
     paper: float | None = None  # the published value
 
 
-def trial_checks(
-    experiment: str,  # name of the experiment
-    scale: str,  # scale of the trials
-    quantities: Sequence[Quantity],  # the claims
-) -> list[Check | None]:  # None for a quantity that no trial has
-    "One check per quantity, with one value per trial that defines it."
-    by_seed = sorted(Trials(experiment, scale), key=lambda outcome: outcome.config["seed"])
-    made: list[Check | None] = []
-    for q in quantities:
-        found = (q.value(o) if callable(q.value) else o.numbers.get(q.value) for o in by_seed)
-        values = tuple(v for v in found if v is not None)
-        check = Check(q.label, values, q.paper, q.threshold, below=q.below)
-        made.append(check if values else None)
-    return made
-
-
 def of_trials(
     experiment: str,  # whose trials are read, at the scale of the evidence
     *quantities: Quantity,  # what is claimed
 ) -> Statistic:
-    "A statistic of the trials of an experiment."
+    """A statistic of the trials of an experiment.
+
+    It has one check per quantity, with one value per trial that defines it; None without a trial.
+    """
 
     def statistic(evidence: Any, eps: float):
-        return trial_checks(experiment, evidence.scale, quantities)
+        trials = Trials(experiment, evidence.scale)
+        by_seed = sorted(trials, key=lambda outcome: outcome.config["seed"])
+        made: list[Check | None] = []
+        for q in quantities:
+            found = (q.value(o) if callable(q.value) else o.numbers.get(q.value) for o in by_seed)
+            values = tuple(v for v in found if v is not None)
+            check = Check(q.label, values, q.paper, q.threshold, below=q.below)
+            made.append(check if values else None)
+        return made
 
     return statistic
 
@@ -483,13 +478,13 @@ def seeds_needed(
     distance: float,  # of the mean from the threshold
     spread: float,  # standard deviation over seeds
     level: float = LEVEL,  # one-sided
-    most: int = 100_000,  # from here on, return inf
 ) -> float:  # seeds, at least 2
     "Number of seeds that gives a one-sided t test 90 % power."
     if distance <= 0 or not spread < math.inf:
         return math.inf
     if spread == 0:
         return 2
+    most = 100_000  # from here on, return inf
     n = 2 + bisect_left(range(2, most), POWER, key=lambda n: _power(n, distance, spread, level))
     return n if n < most else math.inf
 

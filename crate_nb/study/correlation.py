@@ -11,7 +11,7 @@ __all__ = ['gap_in_accuracy', 'model_table', 'comparable', 'kendall', 'mean_tau'
 # %% ../../nbs/study/correlation.ipynb #71cbfcb0
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import numpy as np, pandas as pd
 from scipy import stats
 from ..core import UserError, generator
@@ -347,14 +347,8 @@ class Parts:
         other: "Parts",  # of another statistic on the same draws
     ) -> "Parts":
         "Difference of two statistics, draw by draw."
-        return Parts(
-            self.whole - other.whole,
-            self.product - other.product,
-            self.types - other.types,
-            self.cells - other.cells,
-            self.both - other.both,
-            self.counts,
-        )
+        drawn = ("whole", "product", "types", "cells", "both")
+        return replace(self, **{k: getattr(self, k) - getattr(other, k) for k in drawn})
 
 
 def two_way_parts(

@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeVar
 import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seaborn as sns, torch
 from PIL import Image
 from ..core import UserError, check_choice, device_name, home, parse_json
-from ..core import read_file, reading, write_atomic
+from ..core import read_file, write_atomic
 from ..training.optimizers import OPTIMIZERS
-from ..training.runs import Positive, RunConfig, SCALES, Strict, one_line
+from ..training.runs import Positive, RunConfig, SCALES, Strict, reading_fields
 from ..training.engine import Engine, pick_engine
 from .answers import Interval
 
@@ -144,12 +144,6 @@ class Saved(pydantic.BaseModel):
     columns: list[str] = []  # of a table
     rows: list[list[str]] = []  # of a table, formatted
 
-    @pydantic.model_validator(mode="after")
-    def _rectangular(self):
-        if any(len(row) != len(self.columns) for row in self.rows):
-            raise UserError("a row has more or fewer cells than there are columns")
-        return self
-
 
 def read_saved(
     path: Path,  # the json file of a figure or a table
@@ -157,12 +151,8 @@ def read_saved(
     "Read a description; a `UserError` if the file is damaged or was renamed."
     again = "make it again with crate-nb reproduce --only NAME, or delete the file"
     content = read_file(path, "description of a result")
-    with reading(f"{path} is damaged", again):
-        fields = parse_json(content)
-    try:
-        saved = Saved.model_validate(fields)
-    except pydantic.ValidationError as e:
-        raise UserError(f"{path} is damaged ({one_line(e, 'field')}); {again}") from None
+    with reading_fields(f"{path} is damaged", again):
+        saved = Saved.model_validate(parse_json(content))
     if saved.name != path.stem:
         raise UserError(f"{path} describes {saved.name!r}, so it was renamed or copied; {again}")
     return saved

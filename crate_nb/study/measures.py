@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, Literal
 import pandas as pd, pydantic, torch, torch.nn.functional as F
 from scipy import optimize
@@ -137,7 +137,7 @@ class AccuracyDrop:
         self.model, self.batches, self.draws, self.seed = model, batches, draws, seed
         self.passes = 0.0
         # cached, since drawing takes longer than a small model's forward pass
-        self.noise: list[list[Tensor] | None] = [None] * draws
+        self.noise = cache(partial(noise, model, seed))
         self.images = sum(y.numel() for _, y in batches)
         self.full: dict[int | None, float] = {}  # accuracy without noise
 
@@ -160,12 +160,6 @@ class AccuracyDrop:
         self.passes += n / self.images
         return float(right) / n
 
-    def _draw(self, i: int) -> list[Tensor]:
-        kept = self.noise[i]
-        if kept is None:
-            kept = self.noise[i] = noise(self.model, self.seed, i)
-        return kept
-
     def __call__(
         self,
         sigma: float,  # standard deviation of the noise
@@ -177,7 +171,7 @@ class AccuracyDrop:
             self.full[first] = self.accuracy(first)
         found = []
         for i in range(draws or self.draws):
-            with perturbed(self.model, self._draw(i), sigma):
+            with perturbed(self.model, self.noise(i), sigma):
                 found.append(self.accuracy(first))
         return self.full[first] - sum(found) / len(found)
 
@@ -669,10 +663,8 @@ def is_measured(
     names: Collection[str] | None = None,  # required measures; None: all rows of `MEASURES`
 ) -> bool:
     "Whether a record has measures with the settings of the study, at each level it reached."
-    study, wanted = (
-        MeasureSettings().model_dump(mode="json"),
-        set(MEASURES if names is None else names),
-    )
+    study = MeasureSettings().model_dump(mode="json")
+    wanted = set(MEASURES if names is None else names)
     return all(
         wanted <= set(measures.get("values", {}))
         and _comparable(measures.get("settings", {})) == _comparable(study)

@@ -453,7 +453,8 @@ def predict(
     about, rows = _about_model(model), []
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top is {top}; allowed: 1 to {len(about.classes)}, the number of classes")
-    files = image_files(_flat(images))
+    lists: list[Any] = [one if isinstance(one, (list, tuple)) else [one] for one in images]
+    files = image_files(sum(map(list, lists), []))
     with evaluating(model):
         for at in range(0, len(files), batch_size):
             some = files[at : at + batch_size]
@@ -461,14 +462,6 @@ def predict(
     if not rows:
         raise UserError(f"none of {len(files)} files is a readable image; see the warnings")
     return pd.DataFrame(rows, columns=["file", "class", "probability"])
-
-
-def _flat(images: Iterable[Any]) -> list[Any]:
-    "Flatten paths and lists of paths."
-    paths: list[Any] = []
-    for one in images:
-        paths += one if isinstance(one, (list, tuple)) else [one]
-    return paths
 
 
 def _most_probable(

@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, reading
 from ..core import visible
-from ..training.runs import EXPERIMENTS, GRIDS, QUICK_SCALES, RunConfig
-from ..training.runs import SCALES, Seed, Strict, one_line
+from ..training.runs import EXPERIMENTS, GRIDS, QUICK_SCALES, RunConfig, reading_fields
+from ..training.runs import SCALES, Seed, Strict
 from ..training.records import Record, Store
 from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
@@ -52,7 +52,6 @@ class Result(pydantic.BaseModel):
     scale: str | None = None  # the only scale that it can be drawn at; None: any
     answer: str = ""  # in words, as its notebook gives them to `OpenResult.in_short`
     written_for: Mapping[str, str] = {}  # claim -> the sign that the words fit
-    sets_scale: bool = True  # whether its cell with the tag `parameters` sets `scale`
     notebook: Path  # its file
 
     @pydantic.field_validator("needs", mode="before")
@@ -86,31 +85,18 @@ def _front_matter(notebook: Path) -> dict[str, Any] | None:
         return None
     with reading(f"front matter of {notebook}", "write lines of name: value, and literal words"):
         matter = yaml.safe_load("\n".join(lines[1:-1]))
-        return matter | _words(cells) | dict(sets_scale=_sets_scale(cells))
-
-
-def _sets_scale(cells: Sequence[Mapping[str, Any]]) -> bool:
-    tagged = [c for c in cells if "parameters" in c.get("metadata", {}).get("tags", ())]
-    return any("scale =" in "".join(c["source"]) for c in tagged)
+        return matter | _words(cells)
 
 
 def _read_result(notebook: Path) -> Result:
     matter = _front_matter(notebook)
     if not matter:
         raise UserError(f"{notebook} has no front matter; see the other notebooks of its folder")
-    try:
+    with reading_fields(f"front matter of {notebook}", "correct it"):
         result = Result(**matter, notebook=notebook)
-    except (pydantic.ValidationError, TypeError) as e:
-        why = one_line(e, "field") if isinstance(e, pydantic.ValidationError) else e
-        raise UserError(f"front matter of {notebook}: {why}") from None
     if result.group != notebook.parent.name:
         raise UserError(
             f"front matter of {notebook}: group is {result.group!r}; use the name of its folder"
-        )
-    if not result.sets_scale:
-        raise UserError(
-            f"{notebook}: no cell with the tag parameters sets scale, so --scale has no effect; "
-            "tag the first code cell"
         )
     return result
 

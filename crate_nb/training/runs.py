@@ -19,26 +19,19 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 import pydantic
-from ..core import UserError, check_choice, project_root, read_file, reading, resolve
+from ..core import UserError, check_choice, project_root, read_file, reading
 from ..models.compress import COMPRESS
 from ..models.sparsify import SPARSIFY
 from ..models.checkpoints import MOST_LAYERS
 from ..models.layer import VARIANTS
 from ..models.family import SIZES, check_sizes, predict_parameters
+from ..models.masked import check_masked
+from ..models.tost import check_stem
 from .optimizers import OPTIMIZERS, SCHEDULES
 
 # %% ../../nbs/training/runs.ipynb #cb44a35a
-def _shown(value: Any) -> str:
-    "A short text of a value for messages; Python does not print integers of thousands of digits."
-    try:
-        text = repr(value)
-    except ValueError:
-        return "a number of thousands of digits"
-    return text if len(text) <= 200 else f"{text[:100]} ... {text[-60:]}"
-
-
 def one_line(
     e: pydantic.ValidationError,  # only its first problem is reported
     what: str,  # kind of field, such as `parameter`
@@ -55,7 +48,7 @@ def one_line(
         return f"unknown {what} {where!r}"
     if problem["type"] in ("missing", "value_error"):
         return f"{what} {where!r}: {message}"
-    return f"{what} {where!r}: {message} (given: {_shown(problem['input'])})"
+    return f"{what} {where!r}: {message} (given: {problem['input']!r})"
 
 
 @contextmanager
@@ -126,31 +119,12 @@ def _parameters(fields: Mapping[str, pydantic.fields.FieldInfo]) -> str:
     return "\n".join(lines)
 
 
-if TYPE_CHECKING:  # pydantic has no public name for this class
-    from pydantic._internal._model_construction import ModelMetaclass
-else:
-    ModelMetaclass = type(pydantic.BaseModel)
-
-
-class _Helpful(ModelMetaclass):
-    "A metaclass whose classes list only names of this project, without those of pydantic."
-
-    def __dir__(cls) -> list[str]:
-        own = [name for c in cls.__mro__ if isinstance(c, _Helpful) for name in vars(c)]
-        return [name for name in own if not name.startswith("_") and name != "model_config"]
-
-
-class Described(pydantic.BaseModel, metaclass=_Helpful):
-    "Fields with descriptions, from which subclasses build their docstring and signature."
+class Described(pydantic.BaseModel):
+    "Fields with descriptions, from which subclasses build their docstring."
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options):
-        fields, kind = cls.model_fields, inspect.Parameter.KEYWORD_ONLY
-        none = inspect.Parameter.empty
-        defaults = {n: none if f.is_required() else f.get_default() for n, f in fields.items()}
-        cls.__signature__ = inspect.Signature(
-            [inspect.Parameter(name, kind, default=value) for name, value in defaults.items()]
-        )
+        fields = cls.model_fields
         if cls.__doc__ and fields and all(field.description for field in fields.values()):
             summary, _, rest = inspect.cleandoc(cls.__doc__).partition("\n\n")
             cls.__doc__ = "\n\n".join(filter(None, [summary, _parameters(fields), rest]))
@@ -225,16 +199,6 @@ def _check_fields(c: "RunConfig"):
             raise UserError(message)
 
 # %% ../../nbs/training/runs.ipynb #7a10c0f2
-# row of `models.MODELS` -> function that checks its sizes, and the fields it needs
-_SIZE_CHECKS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "tost-vision": ("crate_nb.models.tost:check_stem", ("dim", "patch_size")),
-    "autoencoder": (
-        "crate_nb.models.masked:check_masked",
-        ("image_size", "patch_size", "dim", "mask_ratio"),
-    ),
-}
-
-
 @cache  # called for thousands of configurations, and reading signatures is slow
 def _takes(half: Callable, option: str) -> bool:
     "Whether a sublayer, or a class that it inherits from, has an option."
@@ -275,9 +239,10 @@ def _check_options(config: "RunConfig"):
 def _check_model(config: "RunConfig"):
     row = VARIANTS[check_choice("variant", config.variant, VARIANTS)]
     check_sizes(config.image_size, config.patch_size, config.dim, config.heads)
-    if row.model in _SIZE_CHECKS:
-        check, asked = _SIZE_CHECKS[row.model]
-        resolve(check)(**{name: getattr(config, name) for name in asked})
+    if row.model == "tost-vision":
+        check_stem(config.dim, config.patch_size)
+    elif row.model == "autoencoder":
+        check_masked(config.image_size, config.patch_size, config.dim, config.mask_ratio)
     _check_options(config)
 
 # %% ../../nbs/training/runs.ipynb #38145702
