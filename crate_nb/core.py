@@ -217,10 +217,15 @@ def temporary_home() -> Iterator[Path]:  # a new, empty folder, deleted at the e
     ...     home() == folder.resolve()
     True
     """
-    from unittest.mock import patch
-
-    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, CRATE_NB_HOME=folder):
-        yield Path(folder)
+    before = os.environ.get("CRATE_NB_HOME")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CRATE_NB_HOME"] = folder
+        try:
+            yield Path(folder)
+        finally:
+            os.environ.pop("CRATE_NB_HOME", None)
+            if before is not None:
+                os.environ["CRATE_NB_HOME"] = before
 
 # %% ../nbs/core.ipynb #f1436b0a
 def _drop_leftovers(path: Path) -> None:
@@ -437,8 +442,8 @@ def pick_device(
 
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    count = torch.cuda.device_count() if name.startswith("cuda") else 0
-    if name.startswith("cuda") and not count:
+    count = torch.cuda.device_count()
+    if name.partition(":")[0] == "cuda" and not count:
         raise UserError(
             f"device {name!r} is not available: torch {torch.__version__} finds no CUDA GPU; "
             "use --device cpu or auto"

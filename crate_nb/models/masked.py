@@ -445,6 +445,10 @@ def linear_probe(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    if len(labels.unique()) < 2:
+        raise UserError("the training labels are all the same; a linear probe needs two classes")
+    if not (features.isfinite().all() and test_features.isfinite().all()):
+        raise UserError("some features are not finite; check the encoder")
     classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     classifier.fit(features.double().cpu().numpy(), labels.cpu().numpy())
     test = test_features.double().cpu().numpy()

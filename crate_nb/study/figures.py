@@ -144,6 +144,12 @@ class Saved(pydantic.BaseModel):
     columns: list[str] = []  # of a table
     rows: list[list[str]] = []  # of a table, formatted
 
+    @pydantic.model_validator(mode="after")
+    def _rectangular(self):
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise UserError("a row has more or fewer cells than there are columns")
+        return self
+
 
 def read_saved(
     path: Path,  # the json file of a figure or a table

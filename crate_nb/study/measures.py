@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, Literal
 import pandas as pd, pydantic, torch, torch.nn.functional as F
 from scipy import optimize
@@ -137,7 +137,7 @@ class AccuracyDrop:
         self.model, self.batches, self.draws, self.seed = model, batches, draws, seed
         self.passes = 0.0
         # cached, since drawing takes longer than a small model's forward pass
-        self.noise = cache(partial(noise, model, seed))
+        self.noise: dict[int, list[Tensor]] = {}
         self.images = sum(y.numel() for _, y in batches)
         self.full: dict[int | None, float] = {}  # accuracy without noise
 
@@ -171,7 +171,9 @@ class AccuracyDrop:
             self.full[first] = self.accuracy(first)
         found = []
         for i in range(draws or self.draws):
-            with perturbed(self.model, self.noise(i), sigma):
+            if i not in self.noise:
+                self.noise[i] = noise(self.model, self.seed, i)
+            with perturbed(self.model, self.noise[i], sigma):
                 found.append(self.accuracy(first))
         return self.full[first] - sum(found) / len(found)
 

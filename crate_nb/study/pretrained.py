@@ -10,7 +10,7 @@ __all__ = ['CLASS_NAMES', 'DATA_TERMS', 'class_names', 'from_record', 'model_car
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
-import warnings
+import itertools, warnings
 import pandas as pd, torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, as_path, shown_commit
@@ -454,7 +454,7 @@ def predict(
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top is {top}; allowed: 1 to {len(about.classes)}, the number of classes")
     lists: list[Any] = [one if isinstance(one, (list, tuple)) else [one] for one in images]
-    files = image_files(sum(map(list, lists), []))
+    files = image_files(itertools.chain.from_iterable(lists))
     with evaluating(model):
         for at in range(0, len(files), batch_size):
             some = files[at : at + batch_size]

@@ -547,7 +547,7 @@ def _check_subspaces(config: RunConfig, images: ImageData):
     "Fail early if a run without subspaces is to be regularised."
     if config.srr_layer is None:
         return
-    with torch.device("meta"):
+    with torch.random.fork_rng(devices=[]):
         layer = architecture_of(config, images.channels, images.classes).layer()
     if layer.u is None:
         raise UserError(

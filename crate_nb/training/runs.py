@@ -32,6 +32,15 @@ from ..models.tost import check_stem
 from .optimizers import OPTIMIZERS, SCHEDULES
 
 # %% ../../nbs/training/runs.ipynb #cb44a35a
+def _shown(value: Any) -> str:
+    "A short text of a value for messages; Python does not print integers of thousands of digits."
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    return text if len(text) <= 200 else f"{text[:100]} ... {text[-60:]}"
+
+
 def one_line(
     e: pydantic.ValidationError,  # only its first problem is reported
     what: str,  # kind of field, such as `parameter`
@@ -48,7 +57,7 @@ def one_line(
         return f"unknown {what} {where!r}"
     if problem["type"] in ("missing", "value_error"):
         return f"{what} {where!r}: {message}"
-    return f"{what} {where!r}: {message} (given: {problem['input']!r})"
+    return f"{what} {where!r}: {message} (given: {_shown(problem['input'])})"
 
 
 @contextmanager
@@ -120,11 +129,16 @@ def _parameters(fields: Mapping[str, pydantic.fields.FieldInfo]) -> str:
 
 
 class Described(pydantic.BaseModel):
-    "Fields with descriptions, from which subclasses build their docstring."
+    "Fields with descriptions, from which subclasses build their docstring and signature."
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options):
-        fields = cls.model_fields
+        fields, kind = cls.model_fields, inspect.Parameter.KEYWORD_ONLY
+        none = inspect.Parameter.empty
+        defaults = {n: none if f.is_required() else f.get_default() for n, f in fields.items()}
+        cls.__signature__ = inspect.Signature(
+            [inspect.Parameter(name, kind, default=value) for name, value in defaults.items()]
+        )
         if cls.__doc__ and fields and all(field.description for field in fields.values()):
             summary, _, rest = inspect.cleandoc(cls.__doc__).partition("\n\n")
             cls.__doc__ = "\n\n".join(filter(None, [summary, _parameters(fields), rest]))

@@ -6,7 +6,7 @@
 __all__ = ['Trial', 'Outcome', 'read_outcome', 'Trials', 'run_trials']
 
 # %% ../../nbs/training/trials.ipynb #0f920003
-import hashlib, json, time
+import hashlib, json, re, time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -67,10 +67,15 @@ class Trials:
 
     def __init__(
         self,
-        experiment: str,  # name of a folder, such as scan_and_snap
+        experiment: str,  # lower-case letters, digits and underscores, such as scan_and_snap
         scale: str,  # name of the folder below `root`, such as a row of `runs.SCALES`
         root: Path | None = None,  # default: `data/trials` below `core.home()`
     ):
+        if not re.fullmatch("[a-z][a-z0-9_]*", experiment):
+            raise UserError(
+                f"experiment {experiment!r}: its name becomes a folder; "
+                "use lower-case letters, digits and underscores"
+            )
         self.experiment, self.scale = experiment, scale
         self.folder = Path(root or home() / "data" / "trials") / scale / experiment
 
