@@ -448,7 +448,7 @@ def pick_device(
             f"device {name!r} is not available: torch {torch.__version__} finds no CUDA GPU; "
             "use --device cpu or auto"
         )
-    gpus = [f"cuda:{i}" for i in range(count)]
+    gpus = [f"cuda:{i}" for i in range(count)] or ["cuda:<index>"]
     return torch.device(check_choice("device", name, ["auto", "cpu", "cuda", *gpus]))
 
 # %% ../nbs/core.ipynb #da7a0012
