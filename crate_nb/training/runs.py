@@ -795,6 +795,10 @@ def _member(variant: str, **fields) -> dict[str, Any]:
     return dict(variant=variant, depth=by_data("depth", 3)) | fields
 
 
+def _slower(config: RunConfig) -> float:
+    return 0.3 * config.lr
+
+
 # parts of an experiment, by which claims and tables find its runs
 PARTS: dict[str, list[dict[str, Any]]] = {
     "family-parameters": [  # at about the same number of parameters
@@ -807,11 +811,15 @@ PARTS: dict[str, list[dict[str, Any]]] = {
     "family-alpha": [  # from CRATE to CRATE-alpha, one change at a time
         _member(v) for v in (*_ALPHA_STEPS, "crate-alpha")
     ],
+    "family-alpha-slower": [  # the same at a lower learning rate, chosen after the runs above
+        _member(v, lr=_slower) for v in (*_ALPHA_STEPS, "crate-alpha")
+    ],
 }
 EXPERIMENTS["members"] = [
     *PARTS["family-parameters"],
     *PARTS["family-width"][1:],
     *PARTS["family-alpha"][:-1],
+    *PARTS["family-alpha-slower"],
 ]
 _CHOSEN = {"crate": 3e-3, "vit": 1e-3, "tost": 3e-3, "crate-alpha": 3e-3}  # rates, by rule E4
 EXPERIMENTS["fair"] = [  # at about the same number of parameters, each at its own learning rate
