@@ -686,7 +686,9 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     help="Also compute complexity measures.  [default: yes, or as the rule specifies]",
 )
 @_device
-@click.option("--workers", type=int, help="local: processes.  [default: one per core or GPU]")
+@click.option(
+    "--workers", type=click.IntRange(1), help="local: processes.  [default: one per core or GPU]"
+)
 @click.option(
     "--partition", help="slurm: partitions to submit to, such as a,b.  [default: the cluster's]"
 )

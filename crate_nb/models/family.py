@@ -75,7 +75,10 @@ class Architecture:
     def __post_init__(self):
         check_choice("variant", self.variant, VARIANTS)
         for field in fields(self):
-            _check_number(field.name, field.type, getattr(self, field.name))
+            value = getattr(self, field.name)
+            if hasattr(value, "item"):  # a number of numpy, of which json stores none
+                object.__setattr__(self, field.name, value := value.item())
+            _check_number(field.name, field.type, value)
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout is {self.dropout:g}; it must be at least 0 and below 1")
         heads = 1 if self.head_dim else self.heads
@@ -85,7 +88,7 @@ class Architecture:
         if row.lam is not None:
             if self.lam not in (row.lam, Architecture.lam):
                 raise UserError(f"{self.variant} fixes lam at {row.lam:g}; leave lam out")
-            object.__setattr__(self, "lam", row.lam)  # the only way in a frozen class
+            object.__setattr__(self, "lam", row.lam)
         if row.recurrent and self.dim % 2:
             raise UserError(f"{self.variant} needs an even width, not {self.dim}")
         if row.stem and self.patch_size % 2:

@@ -43,6 +43,9 @@ class Place:
         for name in ("data", "root", "init"):  # a leading ~ is the user's home
             if (path := getattr(self, name)) is not None:
                 object.__setattr__(self, name, type(path)(os.path.expanduser(path)))
+        for name in ("threads",) if self.workers is None else ("threads", "workers"):
+            if not isinstance(n := getattr(self, name), int) or n < 1:
+                raise UserError(f"{name}={n!r}; give an int, at least 1")
 
     def but(
         self,

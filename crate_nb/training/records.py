@@ -324,8 +324,9 @@ class _Folders:
     "The paths of the files of one scale's runs, which may not exist."
 
     def __init__(self, scale: str, root: Path | None = None):
-        self.scale, self.root = scale, Path(root or home() / "data" / "runs") / scale
-        self.data = self.root.parent.parent
+        runs = Path(root or home() / "data" / "runs")
+        self.scale, self.root = scale, runs / scale
+        self.data = runs.parent if runs.name == "runs" else runs  # two folders share no weights
 
     def path(self, id: str) -> Path:
         "The file of a run's record."
@@ -527,7 +528,8 @@ class Store(_Locks):
     scale : str
         Name of the folder below `root`, such as a row of `SCALES`.
     root : pathlib.Path, optional
-        None: `data/runs` in CRATE_NB_HOME, the clone, or your data folder.
+        None: `data/runs` in CRATE_NB_HOME, the clone, or your data folder. Weights and checkpoints
+        lie beside a folder that is named `runs`, and within any other.
 
     Notes
     -----

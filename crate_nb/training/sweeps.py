@@ -257,8 +257,6 @@ def run_one(
 # %% ../../nbs/training/sweeps.ipynb #16a0000b
 def _worker_devices(device: str, workers: int | None) -> list[str]:
     "The device of each worker; one per core or GPU by default, they share several GPUs evenly."
-    if workers is not None and workers < 1:
-        raise UserError(f"{workers} workers; give at least 1")
     chosen = pick_device(device)
     if chosen.type == "cpu":
         return ["cpu"] * (workers or core_count())
