@@ -410,7 +410,8 @@ def _selected(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     for text in conditions:
         name, value = _setting(text, "--where")
         column = rows[check_choice("field of --where", name, rows.columns)]
-        rows = rows[column.isna() if value is None else column == value]
+        alike = [(list(v) if isinstance(v, tuple) else v) == value for v in column]
+        rows = rows[column.isna() if value is None else alike]
     return rows
 
 

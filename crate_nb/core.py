@@ -435,11 +435,12 @@ def generator(
 
 # %% ../nbs/core.ipynb #87cba652
 def pick_device(
-    name: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
+    name: str | torch.device = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
 ) -> torch.device:
     "The torch device called `name`; a `UserError` if the name is unknown or the GPU is missing."
     import torch
 
+    name = str(name)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     count = torch.cuda.device_count()

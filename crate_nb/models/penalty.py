@@ -6,7 +6,7 @@
 __all__ = ['srr_penalty']
 
 # %% ../../nbs/models/penalty.ipynb #a02bdfbd
-import warnings
+import inspect, warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -26,8 +26,12 @@ def _again(value: Any, detach: bool) -> Any:
     "An argument for the layer's second call."
     if isinstance(value, Tensor):
         return value.detach() if detach and value.is_floating_point() else value
-    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_again(v, detach) for v in value))
+    if type(value) in (tuple, list):
         return type(value)(_again(v, detach) for v in value)
+    if isinstance(value, dict):
+        return type(value)({k: _again(v, detach) for k, v in value.items()})
     return None if type(value).__name__.endswith("Cache") else value
 
 
@@ -61,7 +65,8 @@ class _Penalty:
     is_running: bool = False  # during the layer's second call
 
     def begin(self, model: nn.Module, args: tuple, kwargs: dict) -> None:
-        self.size, self.is_forward = size_of(dict(enumerate(args)) | kwargs), True
+        names = inspect.signature(unwrapped(model).forward).parameters
+        self.size, self.is_forward = size_of(dict(zip(names, args)) | kwargs), True
         self.read.clear()
 
     def end(self, model: nn.Module, args: tuple, output: object) -> None:

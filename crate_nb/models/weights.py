@@ -70,7 +70,7 @@ def pack_weights(
 ) -> bytes:  # a safetensors file
     "Serialise a model's tensors, architecture and digest."
     whole = as_float32(model).state_dict()
-    state = {k: v.detach().cpu().contiguous() for k, v in whole.items()}
+    state = {k: v.detach().to("cpu", copy=True).contiguous() for k, v in whole.items()}
     own = dict(architecture=asdict(model.architecture), digest=weights_digest(state))
     about = dict(format=FORMAT) | own | about
     about["told_digest"] = content_digest(about)

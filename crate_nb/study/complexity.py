@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils.parametrize import is_parametrized
 from torch.utils.data import Dataset
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from ..core import UserError, check_choice, generator
 from ..objective.srr import SPARSITY
 from ..models.family import Classifier, LayeredClassifier
@@ -111,23 +112,22 @@ def _mean_alpha(s: "Given") -> float:
 def largest_eigenvalue(
     times: Callable[[Tensor], Tensor],  # v -> H v, H symmetric
     start: Tensor,  # (n,), not 0
-    steps: int = 100,  # maximum per iteration
-    rtol: float = 1e-3,  # relative change of the eigenvalue at which to stop
+    rtol: float = 1e-3,  # relative error of the eigenvalue at which to stop
 ) -> float:
-    "Largest eigenvalue of a symmetric matrix, by power iteration on matrix-vector products."
-
-    def iterate(shift: float) -> float:
-        v, before = F.normalize(start, dim=0), math.inf
-        for _ in range(steps):
-            w = times(v) - shift * v
-            value = float(v @ w)
-            if abs(value - before) <= rtol * abs(value) or not w.any():
-                break
-            v, before = F.normalize(w, dim=0), value
-        return value
-
-    value = iterate(0.0)
-    return value if value >= 0 else iterate(value) + value
+    "Largest eigenvalue of a symmetric matrix, by the Lanczos iteration; `NotDefined` if it fails."
+    first = times(start)
+    if len(start) == 1 or not first.any():
+        return float((start @ first) / (start @ start))
+    form = LinearOperator(
+        (len(start), len(start)),
+        lambda v: times(torch.from_numpy(v.ravel()).to(start)).cpu().numpy(),
+        dtype=start.cpu().numpy().dtype,
+    )
+    try:
+        found = eigsh(form, 1, which="LA", v0=start.cpu().numpy(), tol=rtol, maxiter=100)
+    except ArpackError as e:
+        raise NotDefined(f"the Lanczos iteration does not converge ({e})") from e
+    return found[0].item()
 
 
 def _hessian_times(
@@ -187,10 +187,10 @@ def feed_forward_path_norm(
         raise NotDefined("the model's input is no float tensor, so it can't be replaced by ones")
     _check_has_paths(model)
     parameters = {name: p.detach().double() for name, p in model.named_parameters()}
-    squared = {
-        name: p.square() if model.get_parameter(name).requires_grad else p
-        for name, p in parameters.items()
-    }
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    if minus := [name for name, p in parameters.items() if name not in trained and (p < 0).any()]:
+        raise NotDefined(f"paths through the frozen {minus[0]!r} would count with a minus sign")
+    squared = {name: p.square() if name in trained else p for name, p in parameters.items()}
     ones = torch.ones_like(x[:1], dtype=torch.float64)
     return float(torch.func.functional_call(model, squared, (ones,)).sum())
 
@@ -201,7 +201,9 @@ def prepared(
     "Split a batch into inputs and labels; raise a `UserError` for an unknown form."
     if isinstance(batch, Mapping) and isinstance(batch.get("labels"), Tensor):
         labels = batch["labels"]
-        if any(v.shape == labels.shape and v.equal(labels) for v in _tensors(batch, "labels")):
+        kept = labels != -100
+        alike = [v for v in _tensors(batch, "labels") if v.shape == labels.shape]
+        if kept.any() and any(torch.equal(v[kept], labels[kept]) for v in alike):
             raise UserError(
                 "the labels equal the inputs, so each token would be its own target; shift them: "
                 "prepare=lambda b: (b, b['input_ids'][:, 1:]) and "
@@ -433,8 +435,9 @@ class Given(Weights):
             losses = [size * self.loss(self.scores(x), y) for size, (x, y) in zip(sizes, batches)]
             return torch.stack(losses).sum() / sum(sizes)
 
-        n = sum(p.numel() for p in parameters)
-        start = torch.randn(n, generator=generator("hessian"), dtype=parameters[0].dtype)
+        n, dtype = sum(p.numel() for p in parameters), parameters[0].dtype
+        dtype = dtype if dtype.itemsize > 2 else torch.float32
+        start = torch.randn(n, generator=generator("hessian"), dtype=dtype)
         try:
             # only this attention kernel has second derivatives
             with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
@@ -603,6 +606,11 @@ class _Loader:
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
         for batch in self.batches:
             inputs, y = self.prepare(moved(batch, self.device))
+            if isinstance(inputs, (tuple, list)) and len(inputs) > 1:
+                raise UserError(
+                    f"the inputs are a {type(inputs).__name__} of {len(inputs)}; name each, such "
+                    "as prepare=lambda b: (dict(x=b[0], mask=b[1]), b[2])"
+                )
             yield inputs, y if y.is_floating_point() else y.long()
 
 
@@ -611,8 +619,10 @@ def _value_or_reason(row: Measure, s: Given) -> tuple[float, str]:
         value = float(row.of(s))
     except NotDefined as e:
         return math.nan, str(e)
-    except AttributeError as e:  # a row of yours, for the models of this package
-        return math.nan, f"it is not a measure of this model ({e})"
+    except UserError:
+        raise
+    except (AttributeError, ArithmeticError, ValueError, torch.linalg.LinAlgError) as e:
+        return math.nan, f"it is not a measure of this model ({' '.join(str(e).split())[:80]})"
     if math.isfinite(value):
         return value, ""
     zeros = [name for name, w in matrices_of(s.model).items() if not w.any()]

@@ -202,7 +202,7 @@ ANSWERS = "Answers"  # the title of a table of answers
 HOW_TO_READ = (  # a table of answers
     "Sign: whether the effect goes in the claimed direction. Size: against the printed number, "
     "taken as exact. "
-    "Measured: the check that decides, with its 95 % interval over n seeds."
+    "Measured: the check that decides, with its 95 % interval over n seeds, or what n counts below."
 )
 
 
@@ -279,7 +279,10 @@ class OpenResult:
         words = f"**In short.** {in_words(*self._words, nearest_answers(every))}"
         mine = every[every["result"] == self.name].id
         if len(others := at_other_scales(every[every.id.isin(mine)])):
-            words += " Other scales: " + "; ".join(f"`{id}` {said}" for id, said in others.items())
+            text = every.drop_duplicates("id").set_index("id").claim
+            words += " Other scales: " + "; ".join(
+                f"{text[i]}, {said}" for i, said in others.items()
+            )
             words += "."
         is_kept = self.recorded or os.environ.keys() & {"CRATE_NB_SAVE", "IN_TEST"}
         keep = f"CRATE_NB_SAVE=1 writes figures and tables to figures/{self.scale}, too."

@@ -25,7 +25,7 @@ from ..models.family import LayeredModel, count_parameters
 from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
 from .augment import resize
-from .runs import RunConfig, rule_digests
+from .runs import RunConfig, rule_digests, varied_fields, without_idle
 from .records import Record, Store, check_record, training_command
 from .engine import Engine, NotCaptured, NotLoaded, Place, as_place, can_compile
 from .engine import cpu_threads, is_long, own_stream, pick_engine
@@ -50,6 +50,7 @@ class Progress:
     rules: dict[str, str] = field(default_factory=dict)  # digests at the start, see `runs.Rule`
     seconds: float = 0.0  # of work, without interruptions
     resumed: int = 0  # number of restarts from a checkpoint
+    optimizer: dict[str, dict[str, int | float]] = field(default_factory=dict)  # its numbers
 
 # %% ../../nbs/training/loop.ipynb #3bdaa7bc
 def _is_finished(config: RunConfig, progress: Progress) -> bool:
@@ -63,8 +64,25 @@ def _is_finished(config: RunConfig, progress: Progress) -> bool:
 def _state_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     tensors = {f"model.{k}": v for k, v in model.state_dict().items()}
     for i, entry in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{i}.{k}": v for k, v in entry.items()}
-    return {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+        tensors |= {f"optimizer.{i}.{k}": v for k, v in entry.items() if isinstance(v, Tensor)}
+    return {k: v.detach().to("cpu", copy=True).contiguous() for k, v in tensors.items()}
+
+
+def _numbers(optimizer: torch.optim.Optimizer) -> dict[str, dict[str, int | float]]:
+    "The numbers in the state of each parameter and in each group."
+    state = optimizer.state_dict()
+    entries = {f"state.{i}": entry for i, entry in state["state"].items()}
+    for k, v in ((k, v) for entry in entries.values() for k, v in entry.items()):
+        if type(v) not in (int, float) and not isinstance(v, Tensor):
+            raise UserError(
+                f"the optimiser's state {k!r} is a {type(v).__name__}, which no checkpoint holds; "
+                "use tensors and numbers"
+            )
+    entries |= {f"group.{i}": group for i, group in enumerate(state["param_groups"])}
+    return {
+        name: {k: v for k, v in entry.items() if type(v) in (int, float)}
+        for name, entry in entries.items()
+    }
 
 
 def _seal(tensors: dict[str, Tensor], state: str) -> str:
@@ -82,7 +100,7 @@ def save_checkpoint(
 ):
     "Write model, optimiser and progress to one file."
     tensors = _state_tensors(model, optimizer)
-    state = json.dumps(asdict(progress))
+    state = json.dumps(asdict(progress) | dict(optimizer=_numbers(optimizer)))
     write_atomic(path, save(tensors, metadata=dict(state=state, seal=_seal(tensors, state))))
 
 # %% ../../nbs/training/loop.ipynb #5656e1a7
@@ -108,13 +126,14 @@ def _read_checkpoint(path: Path, device: torch.device) -> tuple[dict[str, Tensor
         return tensors, _progress_of(tensors, metadata)
 
 
-def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]):
-    entries: dict[int, dict] = {}
+def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], numbers: dict):
+    entries = {int(k[6:]): dict(v) for k, v in numbers.items() if k.startswith("state.")}
     for key, tensor in tensors.items():
         if key.startswith("optimizer."):
             _, i, name = key.split(".")
             entries.setdefault(int(i), {})[name] = tensor
-    groups = optimizer.state_dict()["param_groups"]
+    groups = enumerate(optimizer.state_dict()["param_groups"])
+    groups = [group | numbers.get(f"group.{i}", {}) for i, group in groups]
     optimizer.load_state_dict({"state": entries, "param_groups": groups})
 
 
@@ -134,7 +153,7 @@ def load_checkpoint(
     own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     load_weights(model, own)
     with reading(f"checkpoint {path} has the optimiser of another run", _ANEW):
-        _load_optimizer(optimizer, tensors)
+        _load_optimizer(optimizer, tensors, progress.optimizer)
     return replace(progress, resumed=progress.resumed + 1)
 
 # %% ../../nbs/training/loop.ipynb #69a6d5f6
@@ -653,6 +672,8 @@ def train(
     (True, 1)
     """
     check_kind(config, RunConfig, "make one with scale_config(scale)")
+    if idle := varied_fields([config, without_idle(config)]):
+        raise UserError(f"{idle[0]} has no effect without srr_layer; set srr_layer or omit it")
     place = as_place(place, **options)
     store = place.store(config)
     pick_device(place.device)  # reports a mistake even if there is a record

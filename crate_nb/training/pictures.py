@@ -28,7 +28,7 @@ _SMALL = 128  # images below this side (pixels) are not reduced
 def _check_picture(im):
     if im.width * im.height > _MOST_PIXELS:
         raise UserError(f"the image has {im.width} x {im.height} pixels, allowed: {_MOST_PIXELS:,}")
-    if im.mode[0] in "IF":
+    if im.mode[0] in "IF" or any(";16" in str(part) for part in im.tile):
         deep = f"the image has 16 or 32 bits per channel (mode {im.mode})"
         raise UserError(f"{deep}; convert it to 8 bits")
 
@@ -498,10 +498,13 @@ def _listed(table: Path) -> list[tuple[Path, Any]]:
             lines = read_file(table, limit=2**28).decode().split("\n")
             rows = [json.loads(line) for line in lines if line.strip()]
         else:
-            rows = pd.read_csv(table).to_dict("records")
+            rows = pd.read_csv(table, dtype=str, keep_default_na=False).to_dict("records")
         paths = [table.parent / os.path.normpath(row["file_name"]) for row in rows]
         label = _column(dict.fromkeys(rows[0], {}) if rows else {}, _LABELS, "", table)
-        return [(path, row[label]) for path, row in zip(paths, rows)]
+        labels = [row[label] for row in rows]
+        if table.suffix == ".csv" and all(re.fullmatch(r"-?(0|[1-9]\d*)", text) for text in labels):
+            labels = list(map(int, labels))
+        return list(zip(paths, labels))
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001d
 @dataclass(frozen=True)
@@ -512,7 +515,7 @@ class _Row:
 
 
 def _label(value: Any, at: str) -> int | str:
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
+    if isinstance(value, bool) or not isinstance(value, (int, str)) or value == "":
         raise UserError(f"{at}: its label is {value!r}; use a class number 0, 1, ... or a name")
     return value
 

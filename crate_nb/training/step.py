@@ -233,16 +233,20 @@ def make_optimizer(
         # We intentionally do not capture the first steps.
         warnings.filterwarnings("ignore", message="This instance was constructed with capturable")
     rule = OPTIMIZERS[config.optimizer]
-    return rule.make(model.parameters(), lr, config.weight_decay, capturable)
+    made = rule.make(model.parameters(), lr, config.weight_decay, capturable)
+    for group in made.param_groups:  # each may have a multiple of the rate
+        group["multiple"] = float(group["lr"] / lr)
+    return made
 
 # %% ../../nbs/training/step.ipynb #7a10c0e7
 def _set_rate(optimizer: torch.optim.Optimizer, rate: float):
     "Set the learning rate of an optimiser, be it a number or a tensor on a device."
     for group in optimizer.param_groups:
+        own = rate * group.get("multiple", 1.0)
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
+            group["lr"].fill_(own)
         else:
-            group["lr"] = rate
+            group["lr"] = own
 
 # %% ../../nbs/training/step.ipynb #a5d4087d
 def _draw_for(c: RunConfig, count: int, height: int, width: int, g: torch.Generator) -> Draws:

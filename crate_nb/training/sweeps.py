@@ -176,7 +176,12 @@ def grid_configs(
     made = ((scale_config(scale, **dict(dataset=label) | row), row) for row in rows)
     images = _there(dataset)
     fitted = (without_idle(_fitted(config, images, row)) for config, row in made)
-    return list({config.id: config for config in fitted}.values())
+    configs = list({config.id: config for config in fitted}.values())
+    varied = varied_fields(configs, apart=())
+    for axis, values in grid.axes.items():
+        if len(set(map(str, values))) > 1 and axis not in varied:
+            raise UserError(f"the axis {axis} changes no run of the grid; omit it")
+    return configs
 
 # %% ../../nbs/training/sweeps.ipynb #7b1e2402
 def sweep_configs(
