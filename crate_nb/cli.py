@@ -624,6 +624,8 @@ def data_command(name, folder, size):
     from crate_nb.training.data import load_data
 
     d = load_data(name, folder, size)
+    if size and d.x_train.shape[2] != size:
+        raise UserError(f"--size is for folders; a run resizes {name} to its image_size")
     click.echo(_split_text(f"{d.name} train", d.x_train, d.y_train, d.classes))
     if len(d.x_test):
         click.echo(_split_text(f"{d.name} test", d.x_test, d.y_test, d.classes))
@@ -751,15 +753,19 @@ def sweep_command(
         if (there := label_at(scale, label)) != label:
             click.echo(f"records of scale {scale} are of {there}, not {label}; see --dataset")
         return
+    failed: dict[str, str] = {}
     if launcher == "local":
-        sweep_local(configs, place, work)
+        failed = sweep_local(configs, place, work)
     else:
         options = SlurmOptions(**asked)
         sent = submit_slurm(configs, place.but(device=device), work, options)
         if detach:
             return click.echo(_submitted(sent))
         wait_for(configs, scale, work)
-    _say_done(sweep_status(configs, scale, work), configs, scale)
+    state = sweep_status(configs, scale, work)
+    if failed and not (state.state == "failed").any():  # the reason could not be written
+        raise UserError(next(iter(failed.values())))
+    _say_done(state, configs, scale)
 
 # %% ../nbs/cli.ipynb #1d2596bd
 def _measure_table(values: Mapping[str, float | None]) -> str:

@@ -180,6 +180,8 @@ class LanguageModel(nn.Module):
                 f"temperature {temperature:g} and top {top}; give a number of at least 0, and an "
                 "integer of at least 1"
             )
+        if x.ndim != 2:
+            raise UserError(f"ids of shape {tuple(x.shape)}; give (B, N), such as ids[None]")
         for _ in range(count):
             last = self(x[:, -self.context :])[:, -1]
             x = torch.cat([x, _drawn(last, temperature, top, generator)], 1)

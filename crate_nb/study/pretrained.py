@@ -453,6 +453,8 @@ def predict(
     about, rows = _about_model(model), []
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top is {top}; allowed: 1 to {len(about.classes)}, the number of classes")
+    if batch_size < 1:
+        raise UserError(f"batch_size is {batch_size}; give at least 1")
     lists: list[Any] = [one if isinstance(one, (list, tuple)) else [one] for one in images]
     files = image_files(itertools.chain.from_iterable(lists))
     with evaluating(model):
