@@ -69,7 +69,7 @@ def _state_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[s
 
 
 def _numbers(optimizer: torch.optim.Optimizer) -> dict[str, dict[str, int | float]]:
-    "The numbers in the state of each parameter and in each group."
+    "The numbers in the state of each parameter and in each group, but the rate, set each step."
     state = optimizer.state_dict()
     entries = {f"state.{i}": entry for i, entry in state["state"].items()}
     for k, v in ((k, v) for entry in entries.values() for k, v in entry.items()):
@@ -80,7 +80,7 @@ def _numbers(optimizer: torch.optim.Optimizer) -> dict[str, dict[str, int | floa
             )
     entries |= {f"group.{i}": group for i, group in enumerate(state["param_groups"])}
     return {
-        name: {k: v for k, v in entry.items() if type(v) in (int, float)}
+        name: {k: v for k, v in entry.items() if type(v) in (int, float) and k != "lr"}
         for name, entry in entries.items()
     }
 
