@@ -410,8 +410,7 @@ def _selected(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     for text in conditions:
         name, value = _setting(text, "--where")
         column = rows[check_choice("field of --where", name, rows.columns)]
-        alike = [(list(v) if isinstance(v, tuple) else v) == value for v in column]
-        rows = rows[column.isna() if value is None else alike]
+        rows = rows[column.isna() if value is None else [v == value for v in column]]
     return rows
 
 
@@ -562,11 +561,8 @@ def claims_command(scale):
     from crate_nb.training.runs import SCALES
     from crate_nb.study.results import nearest_answers, saved_answers
 
-    found = saved_answers()
-    if scale is None:
-        found = nearest_answers(found)
-    else:
-        found = found[found.scale == check_choice("scale", scale, SCALES)]
+    every, known = saved_answers(), scale and check_choice("scale", scale, SCALES)
+    found = every[every.scale == known] if known else nearest_answers(every)
     if not len(found):
         project_root()  # without a clone, how to get one
         at = f" --scale {scale}" * bool(scale)
@@ -587,9 +583,7 @@ def report_command(scale):
     project_root()
     check_choice("scale", scale, SCALES)
     if not saved_results(folder := home() / "figures" / scale):
-        raise UserError(
-            f"no results in {folder}; draw some with crate-nb reproduce --scale {scale}"
-        )
+        raise UserError(f"no results in {folder}; draw some: crate-nb reproduce --scale {scale}")
     if not write_explore(scale):
         click.echo("explore.html not written; it needs: pip install 'crate_nb[docs]'", err=True)
     click.echo(f"report: {os.path.relpath(write_report(scale))}")
@@ -630,9 +624,7 @@ def data_command(name, folder, size):
     if len(d.x_test):
         click.echo(_split_text(f"{d.name} test", d.x_test, d.y_test, d.classes))
     else:
-        click.echo(
-            "no test split: choose how many images a run holds out, as in --set test_size=100"
-        )
+        click.echo("no test split: choose how many images a run holds out (--set test_size=100)")
     if d.names:
         click.echo(f"classes: {', '.join(d.names)}")
     click.echo(f"digest of all pixels and labels: {d.digest}")
@@ -753,11 +745,10 @@ def sweep_command(
         if (there := label_at(scale, label)) != label:
             click.echo(f"records of scale {scale} are of {there}, not {label}; see --dataset")
         return
-    failed: dict[str, str] = {}
     if launcher == "local":
         failed = sweep_local(configs, place, work)
     else:
-        options = SlurmOptions(**asked)
+        failed, options = {}, SlurmOptions(**asked)
         sent = submit_slurm(configs, place.but(device=device), work, options)
         if detach:
             return click.echo(_submitted(sent))
