@@ -59,14 +59,15 @@ class _Penalty:
     srr: Callable[[Tensor, Tensor], Tensor]
     detach: bool
     adapter: Adapter
+    names: list[str]  # of the arguments of the model's forward pass
     read: dict[int, tuple[tuple, dict]] = field(default_factory=dict)  # what layers were last given
     size: int | None = None  # samples of the last batch
     is_forward: bool = False  # during the model's forward pass
     is_running: bool = False  # during the layer's second call
 
     def begin(self, model: nn.Module, args: tuple, kwargs: dict) -> None:
-        names = inspect.signature(unwrapped(model).forward).parameters
-        self.size, self.is_forward = size_of(dict(zip(names, args)) | kwargs), True
+        named = dict(enumerate(args)) | dict(zip(self.names, args)) | kwargs
+        self.size, self.is_forward = size_of(named), True
         self.read.clear()
 
     def end(self, model: nn.Module, args: tuple, output: object) -> None:
@@ -193,7 +194,8 @@ def srr_penalty(
     for l in wanted:
         subspaces(l)  # fail before any work
     srr = partial(sparse_rate_reduction, eps=eps, lam=lam, sparsity=sparsity)
-    penalty = _Penalty(list(named.items()), layer, subspaces, srr, detach, row)
+    names = list(inspect.signature(unwrapped(model).forward).parameters)
+    penalty = _Penalty(list(named.items()), layer, subspaces, srr, detach, row, names)
     hooks: list[tuple[nn.Module, Callable]] = [(model, penalty.begin)]
     hooks += [(found[l - 1], partial(penalty.note, l)) for l in wanted]
     with _watched(model, hooks), model.register_forward_hook(penalty.end, always_call=True):

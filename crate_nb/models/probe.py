@@ -509,8 +509,8 @@ def size_of(
         return len(x) if isinstance(x, Tensor) and x.ndim else None
     for key, mark in _PADDING.items():
         mask = batch.get(key)
-        marked = isinstance(mask, Tensor) and mask.ndim == 2 and (mask == mark) | (mask < 0)
-        if isinstance(marked, Tensor) and marked.any():  # a mask that is added has -inf
+        # A mask that is added has -inf.
+        if isinstance(mask, Tensor) and mask.ndim == 2 and ((mask == mark) | (mask < 0)).any():
             raise UserError(
                 f"a batch whose {key} marks padding; padded tokens would count as tokens, "
                 "so give batches of samples of one length"

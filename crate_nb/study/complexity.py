@@ -118,13 +118,18 @@ def largest_eigenvalue(
     first = times(start)
     if len(start) == 1 or not first.any():
         return float((start @ first) / (start @ start))
-    form = LinearOperator(
-        (len(start), len(start)),
-        lambda v: times(torch.from_numpy(v.ravel()).to(start)).cpu().numpy(),
-        dtype=start.cpu().numpy().dtype,
+
+    def as_array(t: Tensor) -> np.ndarray:  # NumPy has no bfloat16
+        return t.to(torch.promote_types(t.dtype, torch.float32)).cpu().numpy()
+
+    v0 = as_array(start)
+    product = LinearOperator(
+        (len(v0), len(v0)),
+        lambda v: as_array(times(torch.from_numpy(v.ravel()).to(start))),
+        dtype=v0.dtype,
     )
     try:
-        found = eigsh(form, 1, which="LA", v0=start.cpu().numpy(), tol=rtol, maxiter=100)
+        found = eigsh(product, 1, which="LA", v0=v0, tol=rtol, maxiter=100)
     except ArpackError as e:
         raise NotDefined(f"the Lanczos iteration does not converge ({e})") from e
     return found[0].item()
@@ -435,9 +440,8 @@ class Given(Weights):
             losses = [size * self.loss(self.scores(x), y) for size, (x, y) in zip(sizes, batches)]
             return torch.stack(losses).sum() / sum(sizes)
 
-        n, dtype = sum(p.numel() for p in parameters), parameters[0].dtype
-        dtype = dtype if dtype.itemsize > 2 else torch.float32
-        start = torch.randn(n, generator=generator("hessian"), dtype=dtype)
+        n = sum(p.numel() for p in parameters)
+        start = torch.randn(n, generator=generator("hessian"), dtype=parameters[0].dtype)
         try:
             # only this attention kernel has second derivatives
             with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
