@@ -210,6 +210,27 @@ def _facts(model: LayeredModel, same: bool) -> dict[str, Any]:
     return facts.as_dict()
 
 
+def _check_unchanged(model: LayeredModel):
+    "Raise a `UserError` if tensors or settings differ from those that the architecture gives."
+    if wrong := misfits(model.state_dict(), model.architecture):
+        raise UserError(
+            f"the model was changed after it was made (first: {min(wrong)!r}), so its folder could "
+            "not be loaded; make it with its num_classes, or save its state_dict with torch.save"
+        )
+    with torch.device("meta"):
+        parts = make_model(model.architecture).layers.named_modules()
+    for name, part in parts:  # such as layers.0.sparsify, with its eta
+        found = vars(model.layers.get_submodule(name))
+        for key, made in vars(part).items():
+            is_setting = key != "training" and isinstance(made, (int, float, str, type(None)))
+            if is_setting and found.get(key) != made:
+                raise UserError(
+                    f"layers.{name}.{key} is {found.get(key)!r}, changed after the model was made, "
+                    f"and would be loaded as {made!r}; make the model with its {key}, and load the "
+                    "weights with load_state_dict"
+                )
+
+
 def save(
     model: LayeredModel,  # on any device; unchanged
     folder: str | Path,  # see `LayeredModel.save_pretrained`
@@ -219,11 +240,7 @@ def save(
 ) -> Path:  # the folder
     "Save a model as a folder; implements `save_pretrained`."
     model = as_float32(model)
-    if wrong := misfits(model.state_dict(), model.architecture):
-        raise UserError(
-            f"the model was changed after it was made (first: {min(wrong)!r}), so its folder could "
-            "not be loaded; make it with its num_classes, or save its state_dict with torch.save"
-        )
+    _check_unchanged(model)
     folder, trained = as_path(folder).resolve(), weights_digest(model.state_dict())
     known: Card | None = getattr(model, "card", None)
     if known is None or known.digest != trained:  # the weights have changed
