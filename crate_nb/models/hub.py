@@ -218,14 +218,16 @@ def _check_unchanged(model: LayeredModel):
             "not be loaded; make it with its num_classes, or save its state_dict with torch.save"
         )
     with torch.device("meta"):
-        parts = make_model(model.architecture).layers.named_modules()
-    for name, part in parts:  # such as layers.0.sparsify, with its eta
-        found = vars(model.layers.get_submodule(name))
+        made_now = make_model(model.architecture)
+    for name, part in made_now.named_modules():  # such as layers.0.sparsify, with its eta
+        if not name.startswith("layers."):
+            continue
+        found = vars(model.get_submodule(name))
         for key, made in vars(part).items():
             is_setting = key != "training" and isinstance(made, (int, float, str, type(None)))
             if is_setting and found.get(key) != made:
                 raise UserError(
-                    f"layers.{name}.{key} is {found.get(key)!r}, changed after the model was made, "
+                    f"{name}.{key} is {found.get(key)!r}, changed after the model was made, "
                     f"and would be loaded as {made!r}; make the model with its {key}, and load the "
                     "weights with load_state_dict"
                 )
