@@ -130,7 +130,7 @@ def toy_trajectory(
 
 # %% ../../nbs/objective/pitfalls.ipynb #2192635f
 def at_length_of(
-    z: Tensor,  # tokens (..., N, d)
+    z: Tensor,  # tokens (..., N, d), not all 0
     other: Tensor,  # tokens of the same shape
 ) -> Tensor:  # (..., N, d)
     "Rescale tokens, all by one factor, to the Frobenius norm of other tokens."
