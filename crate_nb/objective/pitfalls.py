@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RULES', 'RULE_NAMES', 'rule_step', 'orthonormal_subspaces', 'toy_tokens', 'toy_starts', 'toy_trajectory',
-           'at_length_of']
+           'rate_changes']
 
 # %% ../../nbs/objective/pitfalls.ipynb #258d1c50
 from collections.abc import Callable, Sequence
@@ -129,9 +129,13 @@ def toy_trajectory(
     return torch.stack([rates[:, :-1], rates[:, 1:]], -1)
 
 # %% ../../nbs/objective/pitfalls.ipynb #2192635f
-def at_length_of(
-    z: Tensor,  # tokens (..., N, d), not all 0
-    other: Tensor,  # tokens of the same shape
-) -> Tensor:  # (..., N, d)
-    "Rescale tokens, all by one factor, to the Frobenius norm of other tokens."
-    return z * (torch.linalg.matrix_norm(other) / torch.linalg.matrix_norm(z))[..., None, None]
+def rate_changes(
+    z: Tensor,  # tokens (..., N, d)
+    after: Tensor,  # the tokens after a step, not all 0
+    u: Tensor,  # subspaces (K, d, p)
+    eps: float = 0.5,  # distortion (> 0), squared inside
+) -> Tensor:  # (2, ...), in nats
+    "The change of R^c: as it is, and with `after` rescaled to the Frobenius norm of `z`."
+    size = torch.linalg.matrix_norm(z) / torch.linalg.matrix_norm(after)
+    rates = [subspace_coding_rate(t, u, eps) for t in (after, after * size[..., None, None])]
+    return torch.stack(rates) - subspace_coding_rate(z, u, eps)
