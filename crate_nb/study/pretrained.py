@@ -21,7 +21,7 @@ from ..models.probe import evaluating
 from ..models.wrappers import unwrapped
 from ..training.data import CLASSES, STATISTICS
 from ..training.pictures import ENDINGS, read_image, visible_files
-from ..training.runs import unused_options
+from ..training.runs import RunConfig, unused_options
 from ..training.records import Record, check_record, tested_images, unpack_hits
 from ..training.engine import Place, as_place
 from ..training.loop import trained_model
@@ -149,10 +149,15 @@ _MASKED_SCORES = {  # by `norm_pix`
 }
 
 
+def _columns(config: RunConfig) -> dict[str, tuple[str, str]]:
+    "The scores of a run, the most important first."
+    return _SCORES if classifies(config.variant) else _MASKED_SCORES[config.norm_pix]
+
+
 def _scores(record: Record) -> str:
     "Scores on training and test images."
     config = record.config
-    columns = _SCORES if classifies(config.variant) else _MASKED_SCORES[config.norm_pix]
+    columns = _columns(config)
     counts = dict(training=config.train_size, test=tested_images(record))
     lines = ["| images | " + " | ".join(name for name, _ in columns.values()) + " |"]
     lines.append("|---" * (1 + len(columns)) + "|")
@@ -160,6 +165,23 @@ def _scores(record: Record) -> str:
         name = part.removesuffix("ing")  # its name in records
         cells = [format(record.final[f"{name}_{key}"], form) for key, (_, form) in columns.items()]
         lines.append(f"| {count or 'all'} {part} images | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _curve(record: Record) -> str:
+    "The first score after some ten of the epochs; empty without epochs."
+    (key, (name, form)), *_ = _columns(record.config).items()
+    held_out = "val" if record.config.val_size else "test"
+    rows = [row for row in record.history if f"{held_out}_{key}" in row]
+    if not rows:
+        return ""
+    lines = [
+        f"\n\n| epoch | {name}, training images as augmented | {held_out} images |",
+        "|---|---|---|",
+    ]
+    for row in rows[:: -max(1, len(rows) // 10)][::-1]:
+        scores = [format(row[f"{part}_{key}"], form) for part in ("train", held_out)]
+        lines.append(f"| {row['epoch']} | {' | '.join(scores)} |")
     return "\n".join(lines)
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00013
@@ -293,7 +315,7 @@ def model_card(
         **{k: getattr(a, k) for k in ("dim", "heads")},
         parameters=record.final["parameters"],
         precision=_HALF if half else "",
-        scores=_scores(record),
+        scores=_scores(record) + _curve(record),
         settings=_settings(record),
         terms=DATA_TERMS.get(about.data, "unknown; ask whoever made them before you publish"),
     )
