@@ -370,7 +370,7 @@ class RunConfig(Identified):
 # %% ../../nbs/training/runs.ipynb #3990ac1d
 _NO_AUGMENTATION = dict(crop=None, flip=False, ra_ops=0)
 _DIGITS = dict(dataset="digits", image_size=8, patch_size=2, batch_size=32, **_NO_AUGMENTATION)
-_FEW = (2, 12, "random")  # of the layers of Table 6
+_FEW = (12, "random")  # of the layers of Table 6
 _AT_32 = dict(dataset="cifar10", image_size=32, dim=96, heads=6, lr=1e-3, ra_ops=0, probe_size=500)
 
 SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra settings of scales
@@ -382,7 +382,7 @@ SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra 
     | dict(epochs=6, crop=None, flip=True, probe_epochs=(0, 1, 2, 4, 6), seeds=(0, 1, 2, 3, 4)),
     "medium": dict(**_AT_32, patch_size=8, batch_size=128, epochs=30, crop=(0.5, 1.0))
     | dict(test_every=5, probe_epochs=(0, 1, 2, 5, 10, 20, 30), seeds=(0, 1, 2, 3, 4))
-    | dict(regularised=(12, "random")),
+    | dict(regularised=_FEW),
     "untrained": dict(dataset="cifar10", **SIZES["tiny"], train_size=64, test_size=64)
     | dict(epochs=0, probe_epochs=(0,), probe_size=64, seeds=tuple(range(20))),
     "paper": dict(dataset="cifar10", **SIZES["tiny"], seeds=(0, 1, 2)),
