@@ -375,7 +375,7 @@ _AT_32 = dict(dataset="cifar10", image_size=32, dim=96, heads=6, lr=1e-3, ra_ops
 
 SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra settings of scales
     "smoke": dict(**_DIGITS, train_size=96, test_size=60, dim=16, heads=2, epochs=1, lr=2e-3)
-    | dict(probe_epochs=(0, 1), probe_size=32, seeds=(0, 1), regularised=_FEW),
+    | dict(probe_epochs=(0, 1), probe_size=32, seeds=(0, 1), regularised=(2, 12, "random")),
     "quick": dict(**_DIGITS, dim=32, heads=4, epochs=5, lr=1e-3)
     | dict(probe_epochs=(0, 1, 3, 5), probe_size=200, seeds=(0, 1, 2), regularised=_FEW),
     "small": dict(**_AT_32, train_size=10_000, test_size=2_000, patch_size=4, batch_size=64)
