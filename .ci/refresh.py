@@ -8,7 +8,7 @@ A name is a part of a notebook's path; without names, the library, the results, 
 index run.
 """
 
-import base64, hashlib, io, json, os, re, subprocess, sys, traceback
+import base64, hashlib, json, os, re, subprocess, sys, traceback
 
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
 from pathlib import Path
@@ -19,7 +19,6 @@ from execnb.shell import CaptureShell
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from nbformat.v4 import new_output
-from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 WINGS = ("core", "objective/*", "models/*", "training/*", "study/*", "cli", "api")
@@ -64,13 +63,11 @@ def run_cell(source: str, shell: CaptureShell, shown: dict[str, Any]) -> list:
 
 
 def use_palette(data: dict[str, Any]):
-    "Give an output's PNG 256 colours, as `as_png` does: a third of the size, in git and wheel."
+    "Give an output's PNG a palette, which git and a wheel keep small."
+    from crate_nb.study.figures import with_palette
+
     if png := data.get("image/png"):
-        picture, out = Image.open(io.BytesIO(base64.b64decode(png))), io.BytesIO()
-        if picture.mode != "P":
-            few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-            few.save(out, "PNG", optimize=True)
-            data["image/png"] = base64.b64encode(out.getvalue()).decode()
+        data["image/png"] = base64.b64encode(with_palette(base64.b64decode(png))).decode()
 
 
 def execute(nb: nbformat.NotebookNode, path: Path):
