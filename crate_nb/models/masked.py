@@ -327,11 +327,6 @@ def masked_names(
         names |= {f"decoder_{theirs}{k}": f"decoder.{l}.{v}" for k, v in mirrored.items()}
     return names
 
-# %% ../../nbs/models/masked.ipynb #8a5c0029
-#| export
-#| export
-#| export
-
 # %% ../../nbs/models/masked.ipynb #8a5c002a
 def load_masked(
     state: Mapping[str, Tensor],  # of the official CRATE-MAE, perhaps wrapped

@@ -87,7 +87,6 @@ class Study:
         self.cells = [axis for axis in axes if axis != "variant"]
         of_models = zip(*(self.table[axis] for axis in self.cells))
         self.weights = two_way(self.table.variant, list(of_models))
-        self._srr: dict[tuple, np.ndarray] = {}  # by the choices of `values`
 
     def read_as(
         self,
@@ -118,10 +117,7 @@ class Study:
         "A measure of each model; we compute SRR from its recorded terms."
         if measure != "SRR":
             return self.table[measure].to_numpy()
-        key = eps, lam, sparsity, layernorm
-        if key not in self._srr:
-            self._srr[key] = self.of_records(lambda r: srr_of(r, *key))
-        return self._srr[key]
+        return self.of_records(lambda r: srr_of(r, eps, lam, sparsity, layernorm))
 
     def tau(
         self,

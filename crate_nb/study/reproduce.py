@@ -111,11 +111,6 @@ def _strip_paths(notebook: Path):
     notebook.write_text(text, encoding="utf-8")
 
 # %% ../../nbs/study/reproduce.ipynb #c42eb0ac
-def _plain(value):
-    "A parameter as papermill accepts it: tuples become lists."
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _kernels(folder: Path, environment: Mapping[str, str]) -> type:
     "Kernels of this Python; a user's kernels, start-up files and back end don't count."
     from jupyter_client.kernelspec import KernelSpec
@@ -163,7 +158,7 @@ def run_notebook(
     import papermill
 
     taken = papermill.inspect_notebook(str(source))
-    given = {k: _plain(v) for k, v in parameters.items() if k in taken}
+    given = {k: list(v) if type(v) is tuple else v for k, v in parameters.items() if k in taken}
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp) / source.name
         _execute(source, out, given, environment)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 import numpy as np, pandas as pd, torch
 from torch import Tensor
 from ..core import UserError, read_file, reading, say_once
@@ -41,28 +42,18 @@ def _centre(im, least: int):
     return rgb.reduce(max(1, side // least), (left, top, left + side, top + side))
 
 
-@contextmanager
-def _whole_files():
-    "Half a picture is an error, whatever a notebook has set for all that Pillow reads."
-    from PIL import ImageFile
-
-    was, ImageFile.LOAD_TRUNCATED_IMAGES = ImageFile.LOAD_TRUNCATED_IMAGES, False
-    try:
-        yield
-    finally:
-        ImageFile.LOAD_TRUNCATED_IMAGES = was
-
-
 def decode(
     data: bytes,  # an encoded image
     size: int | None = None,  # side (pixels) of the model's images; None: the whole image
 ) -> Tensor:  # uint8 (3, H, W); with `size` a square, not yet resized
     "Decode an image, upright and in RGB; a `UserError` for more than 8 bits or too many pixels."
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageFile, ImageOps
 
     least = max(2 * (size or 0), _SMALL)
     quiet = warnings.catch_warnings(action="ignore")  # `_check_picture` replaces the warnings
-    with quiet, _whole_files(), Image.open(io.BytesIO(data), formats=_FORMATS) as im:
+    # Half a picture is an error, whatever a notebook has set for all that Pillow reads.
+    whole = patch.object(ImageFile, "LOAD_TRUNCATED_IMAGES", False)
+    with quiet, whole, Image.open(io.BytesIO(data), formats=_FORMATS) as im:
         if size:
             im.draft(None, (least, least))
         _check_picture(im)

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
@@ -704,10 +705,6 @@ RELATIVES: dict[str, Grid] = {  # scale -> grid of the study with more model typ
 }
 
 
-def _seed_of(config: RunConfig) -> int:
-    return config.seed
-
-
 TYPES: dict[str, Grid] = {  # scale -> grid of sixteen types, measured at several training losses
     "smoke": Grid(
         base=_STUDY
@@ -720,7 +717,9 @@ TYPES: dict[str, Grid] = {  # scale -> grid of sixteen types, measured at severa
     ),
     "medium": Grid(  # rule E1; each seed has images of its own
         base=_STUDY
-        | dict(subset=_seed_of, train_size=5_000, val_size=2_000, batch_size=64, epochs=80)
+        | dict(
+            subset=attrgetter("seed"), train_size=5_000, val_size=2_000, batch_size=64, epochs=80
+        )
         | dict(levels=(1.0, 0.5, 0.1, 0.01)),
         axes=dict(dropout=(0.0, 0.1), variant=SIXTEEN),
     ),
