@@ -158,6 +158,7 @@ def run_notebook(
     import papermill
 
     taken = papermill.inspect_notebook(str(source))
+    # papermill writes a tuple as text
     given = {k: list(v) if type(v) is tuple else v for k, v in parameters.items() if k in taken}
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp) / source.name

@@ -717,10 +717,8 @@ TYPES: dict[str, Grid] = {  # scale -> grid of sixteen types, measured at severa
     ),
     "medium": Grid(  # rule E1; each seed has images of its own
         base=_STUDY
-        | dict(
-            subset=attrgetter("seed"), train_size=5_000, val_size=2_000, batch_size=64, epochs=80
-        )
-        | dict(levels=(1.0, 0.5, 0.1, 0.01)),
+        | dict(subset=attrgetter("seed"), train_size=5_000, val_size=2_000, batch_size=64)
+        | dict(epochs=80, levels=(1.0, 0.5, 0.1, 0.01)),
         axes=dict(dropout=(0.0, 0.1), variant=SIXTEEN),
     ),
 }
