@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from ..core import UserError, check_choice
@@ -49,6 +49,20 @@ def _without_statistics(layer: nn.Module) -> Iterator[None]:
             m.track_running_stats = True
 
 
+class _Hook:
+    "A hook of a module; copies of the module, and what is saved of it, have one without effect."
+
+    def __init__(self, see: Callable | None = None):
+        self.see = see
+
+    def __call__(self, *args: Any) -> None:
+        if self.see:
+            self.see(*args)
+
+    def __reduce__(self) -> tuple:
+        return _Hook, ()
+
+
 @dataclass
 class _Penalty:
     "SRR of one layer's output for the last batch."
@@ -62,13 +76,18 @@ class _Penalty:
     names: list[str]  # of the arguments of the model's forward pass
     read: dict[int, tuple[tuple, dict]] = field(default_factory=dict)  # what layers were last given
     size: int | None = None  # samples of the last batch
+    fault: UserError | None = None  # of the last batch
     is_forward: bool = False  # during the model's forward pass
-    is_running: bool = False  # during the layer's second call
+    is_running: ClassVar[bool] = False  # during a second call of a layer, by any penalty
 
     def begin(self, model: nn.Module, args: tuple, kwargs: dict) -> None:
-        named = dict(enumerate(args)) | dict(zip(self.names, args)) | kwargs
-        self.size, self.is_forward = size_of(named), True
+        named = dict(enumerate(args[len(self.names) :])) | dict(zip(self.names, args)) | kwargs
         self.read.clear()
+        self.is_forward, self.size, self.fault = True, None, None
+        try:
+            self.size = size_of(named)
+        except UserError as e:  # a batch that you may only want to score
+            self.fault = e
 
     def end(self, model: nn.Module, args: tuple, output: object) -> None:
         self.is_forward = False
@@ -93,14 +112,16 @@ class _Penalty:
             )
         (name, layer), (args, kwargs) = self.layers[l - 1], self.read.pop(l)
         self.read.clear()
-        self.is_running = True
+        if self.fault:
+            raise self.fault
+        _Penalty.is_running = True
         try:
             args = [_again(a, self.detach) for a in args]
             kwargs = {k: _again(v, self.detach) for k, v in kwargs.items()}
             with _without_statistics(layer):
                 out = layer(*args, **kwargs)
         finally:
-            self.is_running = False
+            _Penalty.is_running = False
         return tokens_of(out, name, layer, self.adapter, self.size)
 
     def __call__(self) -> Tensor:
@@ -153,8 +174,8 @@ def srr_penalty(
     Raises
     ------
     UserError
-        If there is no such layer, if it has no subspaces, or if you call `penalty()` without a
-        forward pass since the last call.
+        If there is no such layer, if it has no subspaces, or if you call `penalty()` for a padded
+        batch or without a forward pass since the last call.
 
     Warns
     -----
@@ -198,9 +219,10 @@ def srr_penalty(
     penalty = _Penalty(list(named.items()), layer, subspaces, srr, detach, row, names)
     hooks: list[tuple[nn.Module, Callable]] = [(model, penalty.begin)]
     hooks += [(found[l - 1], partial(penalty.note, l)) for l in wanted]
-    with _watched(model, hooks), model.register_forward_hook(penalty.end, always_call=True):
+    end = model.register_forward_hook(_Hook(penalty.end), always_call=True)
+    with end, _watched(model, hooks), ExitStack() as stack:
+        stack.callback(penalty.read.clear)
         yield penalty
-    penalty.read.clear()
 
 
 @contextmanager
@@ -210,7 +232,7 @@ def _watched(model: nn.Module, hooks: Sequence[tuple[nn.Module, Callable]]) -> I
     with ExitStack() as stack:
         stack.callback(reset)
         for module, see in hooks:
-            stack.enter_context(module.register_forward_pre_hook(see, with_kwargs=True))
+            stack.enter_context(module.register_forward_pre_hook(_Hook(see), with_kwargs=True))
         reset()
         yield
 
