@@ -385,7 +385,6 @@ class OutputMap:
     # (d), or (d, K p) if heads may have another width -> `weight` and/or `bias`, each an
     # `nn.Parameter` (trained) or a `Tensor` (fixed, saved in checkpoints)
     tensors: Callable[..., dict[str, Tensor]] = lambda dim: {}
-    products: int = 1  # products with a (K p, d) matrix per token, to count FLOP
 
 
 def _learned(dim: int, inner: int | None = None, bias: bool = True) -> dict[str, Tensor]:
@@ -412,8 +411,8 @@ OUTPUT_MAPS: dict[str, OutputMap] = {
         lambda h, u, weight, bias: F.linear(h, weight), partial(_learned, bias=False)
     ),
     "fixed": OutputMap(lambda h, u, weight, bias: F.linear(h, weight), _fixed),
-    "identity": OutputMap(lambda h, u, weight, bias: h, products=0),
-    "diagonal": OutputMap(lambda h, u, weight, bias: h * weight, _ones, products=0),
+    "identity": OutputMap(lambda h, u, weight, bias: h),
+    "diagonal": OutputMap(lambda h, u, weight, bias: h * weight, _ones),
 }
 
 # %% ../../nbs/models/compress.ipynb #ac1a68e1
@@ -473,8 +472,13 @@ class Output(nn.Module):
         self,
         n: int,  # tokens
     ) -> int:
-        "FLOP: 2 d K p per token and product."
-        return 2 * n * self.dim * self.inner * self.map.products
+        "FLOP of the matrix products, counted."
+        h, u = (torch.empty(rows, self.inner, device="meta") for rows in (n, self.dim))
+        own = (self.weight, self.bias)
+        own = (None if t is None else t.detach().to("meta", h.dtype) for t in own)
+        with FlopCounterMode(display=False) as counter:
+            self.map.apply(h, u, *own)
+        return counter.get_total_flops()
 
     def paths(
         self,

@@ -23,7 +23,7 @@ from ..objective.srr import SPARSITY
 from ..models.family import Classifier, LayeredClassifier
 from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
 from ..models.wrappers import inner_model, moved, plain_names
-from ..models.probe import tensor_of
+from ..models.probe import FUSED, tensor_of
 from .measures import AccuracyDrop, MEASURES, Measure, MeasureSettings, Weights
 from .measures import find_sigma, first_of, margins, path_norm, trained_parameters
 
@@ -32,7 +32,7 @@ class NotDefined(UserError):
     "Raised where a measure is not defined for a model, with the reason as its message."
 
 # %% ../../nbs/study/complexity.ipynb #aa5f0417
-_PACKED = ("qkv", "in_proj", "c_attn", "to_qkv", "Wqkv", "qkv_proj")  # query, key, value in one
+_PACKED = (*FUSED, "in_proj", "qkv_proj")  # query, key, value in one
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 
