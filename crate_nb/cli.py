@@ -325,6 +325,8 @@ _WITH_OPTIONS = {"dataset", "scale", "init"}  # these have an option, so `--set`
 
 def _changes(settings: Sequence[str]) -> dict[str, Any]:
     changes = dict(map(_setting, settings))
+    if len(changes) < len(settings):
+        raise UserError("--set names a field twice; give each field one value")
     clash = _WITH_OPTIONS & changes.keys()
     if clash:
         raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
@@ -453,7 +455,10 @@ def runs_list(scale, conditions):
     rows = Store(_kept_at(scale)).frame()
     if len(rows):
         rows = _selected(rows, conditions)
-    click.echo(_run_list(rows) if len(rows) else f"no records of scale {scale}")
+    none = " ".join(
+        [f"no records of scale {scale}", *(["with"] if conditions else []), *conditions]
+    )
+    click.echo(_run_list(rows) if len(rows) else none)
 
 # %% ../nbs/cli.ipynb #be573201
 @runs_group.command("best")
@@ -615,8 +620,10 @@ def data_command(name, folder, size):
     NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder: images in class folders, images
     with a metadata.csv, or parquet.
     """
-    from crate_nb.training.data import load_data
+    from crate_nb.training.data import ARCHIVES, TREES, load_data
 
+    if folder and name not in (known := (*ARCHIVES, *TREES)):
+        raise UserError(f"--folder is for {', '.join(known)}; {name} is no download")
     d = load_data(name, folder, size)
     if size and d.x_train.shape[2] != size:
         raise UserError(f"--size is for folders; a run resizes {name} to its image_size")
@@ -624,7 +631,7 @@ def data_command(name, folder, size):
     if len(d.x_test):
         click.echo(_split_text(f"{d.name} test", d.x_test, d.y_test, d.classes))
     else:
-        click.echo("no test split: choose how many images a run holds out (--set test_size=100)")
+        click.echo("no test split: choose how many images a run holds out (--set test_size=...)")
     if d.names:
         click.echo(f"classes: {', '.join(d.names)}")
     click.echo(f"digest of all pixels and labels: {d.digest}")
@@ -827,6 +834,8 @@ def _model(name: str, scale: str | None):
     from crate_nb.study.pretrained import from_record
 
     if as_path(name).exists():
+        if scale:
+            raise UserError(f"--scale is for a record's id; {name} is a model")
         return from_pretrained(name)
     if name and set(name) <= set("0123456789abcdef"):
         scale, record = _record(name, scale)

@@ -80,9 +80,10 @@ class ImageData:
     def _held_out(self, test: int | None) -> "ImageData":
         count = len(self.x_train)
         if test is None or not 1 <= test < count:
+            few = max(1, count // 10)
             raise UserError(
                 f"{self.name} has {count} images and no test split; hold out 1 to {count - 1}, "
-                "such as test_size=100 (--set test_size=100), or add a folder test"
+                f"such as test_size={few} (--set test_size={few}), or add a folder test"
             )
         order = self._shuffled("train")
         own, out = order[: count - test], order[count - test :]
