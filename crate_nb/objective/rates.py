@@ -86,7 +86,9 @@ def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
         if precise.all():
             return chol
     if not torch.isfinite(a).all():
-        raise RateUndefined("tokens that are not finite (NaN or inf); check the layer before")
+        raise RateUndefined(
+            "tokens or subspaces that are not finite (NaN or inf); check the layer before"
+        )
     raise RateUndefined("coding rate of tokens too large for this eps; rescale them or raise eps")
 
 # %% ../../nbs/objective/rates.ipynb #da7a1006
@@ -348,6 +350,12 @@ def pack(
 
 # %% ../../nbs/objective/rates.ipynb #da7a1019
 def _check_widths(z: Tensor, u: Tensor) -> None:
+    for a in (z, u):
+        check_kind(a, Tensor, "torch.stack makes one of a list")
+    if z.device != u.device:  # torch would multiply by numbers that the device meta doesn't have
+        raise UserError(
+            f"tokens on {z.device} and subspaces on {u.device}; move one by .to(device)"
+        )
     if u.ndim < 3 or z.ndim < 2 or z.shape[-1] != u.shape[-2]:
         raise UserError(
             f"tokens of shape {tuple(z.shape)} and subspaces of shape {tuple(u.shape)}; "

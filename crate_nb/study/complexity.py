@@ -551,6 +551,8 @@ def measure(
     """
     model, init = inner_model(model), None if init is None else inner_model(init)
     rows = MEASURES | ADDED
+    if isinstance(measures, str):
+        raise UserError(f"measures is a text; give a list of names, such as [{measures!r}]")
     names = [
         check_choice("measure", name, rows) for name in (rows if measures is None else measures)
     ]
