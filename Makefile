@@ -71,7 +71,9 @@ clean: ## remove what can be made again: the environment, downloads, quick resul
 # environment forbids it: pip makes that of everything, which takes as long as all the rest.
 unexport PYTHONDONTWRITEBYTECODE
 # pip is silent, or prints hundreds of lines. Of these, one for each large package is shown.
-PIP = $(BIN)/python -m pip install --no-compile --disable-pip-version-check -c constraints.txt -e
+# compat: else a Python beside the clone takes the folder crate_nb for an empty package.
+PIP = $(BIN)/python -m pip install --no-compile --disable-pip-version-check -c constraints.txt \
+	--config-settings editable_mode=compat -e
 SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0-9.]+ [MG]B\)).*/  \3 \4/p' \
   -e 's/^Installing collected packages.*/  installing; this takes the longest/p'
 
