@@ -455,10 +455,8 @@ def runs_list(scale, conditions):
     rows = Store(_kept_at(scale)).frame()
     if len(rows):
         rows = _selected(rows, conditions)
-    none = " ".join(
-        [f"no records of scale {scale}", *(["with"] if conditions else []), *conditions]
-    )
-    click.echo(_run_list(rows) if len(rows) else none)
+    where = f" with {' '.join(conditions)}" if conditions else ""
+    click.echo(_run_list(rows) if len(rows) else f"no records of scale {scale}{where}")
 
 # %% ../nbs/cli.ipynb #be573201
 @runs_group.command("best")

@@ -473,11 +473,10 @@ class Output(nn.Module):
         n: int,  # tokens
     ) -> int:
         "FLOP of the matrix products, counted."
-        h, u = (torch.empty(rows, self.inner, device="meta") for rows in (n, self.dim))
-        own = (self.weight, self.bias)
-        own = (None if t is None else t.detach().to("meta", h.dtype) for t in own)
+        copy = deepcopy(self).to("meta", torch.float32)  # shapes only
+        shapes = (n, self.inner), (1, self.dim, self.inner)  # of H and U
         with FlopCounterMode(display=False) as counter:
-            self.map.apply(h, u, *own)
+            copy(*(torch.empty(shape, device="meta") for shape in shapes))
         return counter.get_total_flops()
 
     def paths(

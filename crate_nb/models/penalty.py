@@ -75,19 +75,18 @@ class _Penalty:
     adapter: Adapter
     names: list[str]  # of the arguments of the model's forward pass
     read: dict[int, tuple[tuple, dict]] = field(default_factory=dict)  # what layers were last given
-    size: int | None = None  # samples of the last batch
-    fault: UserError | None = None  # of the last batch
+    given: dict = field(default_factory=dict)  # what the model was last given
     is_forward: bool = False  # during the model's forward pass
     is_running: ClassVar[bool] = False  # during a second call of a layer, by any penalty
 
     def begin(self, model: nn.Module, args: tuple, kwargs: dict) -> None:
         named = dict(enumerate(args[len(self.names) :])) | dict(zip(self.names, args)) | kwargs
+        self.forget()
+        self.given, self.is_forward = named, True
+
+    def forget(self) -> None:
         self.read.clear()
-        self.is_forward, self.size, self.fault = True, None, None
-        try:
-            self.size = size_of(named)
-        except UserError as e:  # a batch that you may only want to score
-            self.fault = e
+        self.given = {}
 
     def end(self, model: nn.Module, args: tuple, output: object) -> None:
         self.is_forward = False
@@ -110,10 +109,9 @@ class _Penalty:
                 "the model did not run since the last penalty; within the block, call the model "
                 "and then penalty(), once for each batch"
             )
-        (name, layer), (args, kwargs) = self.layers[l - 1], self.read.pop(l)
-        self.read.clear()
-        if self.fault:
-            raise self.fault
+        (name, layer), (args, kwargs) = self.layers[l - 1], self.read[l]
+        size = size_of(self.given)  # padding is an error here, since you may score such batches
+        self.forget()
         _Penalty.is_running = True
         try:
             args = [_again(a, self.detach) for a in args]
@@ -122,7 +120,7 @@ class _Penalty:
                 out = layer(*args, **kwargs)
         finally:
             _Penalty.is_running = False
-        return tokens_of(out, name, layer, self.adapter, self.size)
+        return tokens_of(out, name, layer, self.adapter, size)
 
     def __call__(self) -> Tensor:
         l = pick_layer(self.layer, len(self.layers))
@@ -220,9 +218,11 @@ def srr_penalty(
     hooks: list[tuple[nn.Module, Callable]] = [(model, penalty.begin)]
     hooks += [(found[l - 1], partial(penalty.note, l)) for l in wanted]
     end = model.register_forward_hook(_Hook(penalty.end), always_call=True)
-    with end, _watched(model, hooks), ExitStack() as stack:
-        stack.callback(penalty.read.clear)
-        yield penalty
+    with end, _watched(model, hooks):
+        try:
+            yield penalty
+        finally:
+            penalty.forget()
 
 
 @contextmanager
