@@ -266,7 +266,7 @@ def _printed_sum(weights: _Weights, dataset: str) -> float | None:
 def _noise_of(
     records: Sequence[Record], images: int, weights: _Weights, rows: pd.DataFrame
 ) -> tuple[
-    float, Literal["image by image", "bound"]
+    float, Literal["image by image", "none found", "bound"]
 ]:  # `sampling_variance` and `variance_from` of a `Check`
     "Noise of the test images; an upper bound if fewer than two seeds recorded `test_hits`."
     tables = [hit_table(records, cell, images) for cell in weights]
@@ -274,7 +274,8 @@ def _noise_of(
     if len(seeds) < 2:
         return test_noise(rows.mean(), weights.values(), images), "bound"
     hits = [np.stack([table[seed] for seed in seeds]) for table in tables]
-    return hit_noise(hits, weights.values()), "image by image"
+    noise = hit_noise(hits, weights.values())
+    return noise, "image by image" if noise else "none found"
 
 
 def accuracy_check(

@@ -18,7 +18,7 @@ from ..core import read_file, write_atomic
 from ..training.optimizers import OPTIMIZERS
 from ..training.runs import Positive, RunConfig, SCALES, Strict, reading_fields
 from ..training.engine import Engine, pick_engine
-from .answers import Interval
+from .answers import Interval, MIN_SEEDS
 
 # %% ../../nbs/study/figures.ipynb #13fa0001
 _STYLE: Any = {
@@ -187,7 +187,7 @@ def plus_minus(i: Interval, digits: int = 2) -> str:
     Returns
     -------
     str
-        Such as 1.00 ± 0.25; only the mean for one value or equal values.
+        Such as 1.00 ± 0.25; only the mean for fewer than three values, or equal ones.
 
     Examples
     --------
@@ -197,7 +197,8 @@ def plus_minus(i: Interval, digits: int = 2) -> str:
     '2.00 ± 2.48'
     """
     mean = f"{i.mean:.{digits}f}"
-    return f"{mean} ± {i.high - i.mean:.{digits}f}" if i.low < i.high < math.inf else mean
+    has_width = i.n >= MIN_SEEDS and i.low < i.high
+    return f"{mean} ± {i.high - i.mean:.{digits}f}" if has_width else mean
 
 # %% ../../nbs/study/figures.ipynb #13fa0021
 def _images(configs: Sequence[RunConfig]) -> str:

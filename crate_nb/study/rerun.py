@@ -62,8 +62,9 @@ def compare_trained(
         "two seed replicates differ by up to `allowed`, "
         f"estimated with {table.freedom.min()} degrees of freedom"
     )
-    if verdict == "not the same":
-        why = "we have no records of other seeds to judge the difference by"
+    if verdict == "not checkable":
+        few = "none" if not table.freedom.min() else f"only {table.freedom.min()}"
+        why = f"for want of other seeds: {few} beyond one a configuration"
     if verdict == "different":
         raise UserError(f"{record.id} is different ({why}); circumstances that changed: {other}")
     shown = table.round(4).to_string(index=False)

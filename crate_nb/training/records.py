@@ -674,9 +674,10 @@ def compare_runs(
 ) -> tuple[str, pd.DataFrame]:  # the verdict; one row per metric
     """Whether two runs of one configuration agree.
 
-    The verdict is `the same`, `as another seed would be` or `different`, or `not the same` if there
-    are no seed replicates to compare with. With 95 % probability, two seed replicates differ by
-    less than `allowed`. We do not compare values that older code did not record.
+    The verdict is `the same`, `as another seed would be` or `different`, or `not checkable` if we
+    have too few seed replicates: with 95 % probability, two replicates differ by less than
+    `allowed`, and a bound as large as the value itself excludes nothing. We do not compare values
+    that older code did not record.
     """
     record, again = check_record(record), check_record(again)
     records = list(records)
@@ -684,7 +685,7 @@ def compare_runs(
     table = pd.DataFrame([_compared(record, again, records, metric) for metric in metrics])
     if _is_same(record, again):
         return "the same", table
-    if table.allowed.isna().any():
-        return "not the same", table
-    inside = (table.difference.abs() <= table.allowed).all()
-    return "as another seed would be" if inside else "different", table
+    if (table.difference.abs() > table.allowed).any():
+        return "different", table
+    says_something = (table.allowed < table.record.abs()).all()
+    return "as another seed would be" if says_something else "not checkable", table
