@@ -1,6 +1,6 @@
 """Fill the texts of docs/journal with recorded numbers, and print each as a PDF in build/journal.
 
-`{tab3-best}` stands for what was measured for a claim, and `{n tab3-best}` for another of KINDS.
+`{tab3-behind}` stands for what was measured for a claim, and `{n tab3-behind}` for another of KINDS.
 Such a line ends with the signs that it was written for: if one has changed, it is *Being revised*.
 `{source | rows | number | format}` is a number computed from a table: a csv of figures/, records,
 settings, rules or claims. On a line of its own, `{table | source | rows | columns}` is a table, and
@@ -80,7 +80,7 @@ def fill(template: str, answers: pd.DataFrame) -> str:
         return shown.to_markdown(index=False).replace("R^c", "$R^c$")
 
     def words(found: re.Match) -> str:
-        signs = dict(pair.split() for pair in found[4].split(", "))
+        signs = dict(pair.split(" ", 1) for pair in found[4].split(", "))
         return found[1] + in_words(found[2], signs, every) + (found[3] or "")
 
     text = SIGNS.sub(words, NUMBER.sub(number, OUTPUT.sub(said, TABLE.sub(table, template))))

@@ -24,7 +24,7 @@ from .family import Architecture, LayerTokens, init_linear, init_map
 LANGUAGE: dict[str, Variant] = {
     "gpt": replace(VARIANTS["vit"], norm_eps=1e-5, paper="GPT"),
     "crate": VARIANTS["crate"],
-    "tost": replace(VARIANTS["tost"], norm_eps=1e-5, scale=None),
+    "tost": replace(VARIANTS["tost"], norm_eps=1e-5, scale=1e-5),  # gamma at the start
     "aot": VARIANTS["aot"],
 }
 
@@ -221,6 +221,8 @@ _WITHIN = {  # row of `LANGUAGE` -> names within a layer: theirs, ours
         "ln_2.": "norm_sparsify.",
         "mlp.c_fc.": "sparsify.up.",
         "mlp.c_proj.": "sparsify.down.",
+        "gamma1": "scale_compress.weight",
+        "gamma2": "scale_sparsify.weight",
     },
 }
 _MARKERS = {"crate": ".ista.weight", "tost": ".attn.denom_bias"}  # end of a key
@@ -248,7 +250,7 @@ def _our_name(key: str, within: Mapping[str, str]) -> str:
 
 def _with_biases(ours: dict[str, Tensor]) -> dict[str, Tensor]:
     "Add biases of 0 to a model that was trained without any."
-    of_maps = [name for name in ours if name.endswith(".weight") and "layers" in name]
+    of_maps = [n for n in ours if n.endswith(".weight") and "layers" in n and "scale" not in n]
     of_maps += [name for name in ours if name == "norm.weight"]
     biases = {name.removesuffix("weight") + "bias": len(ours[name]) for name in of_maps}
     has_any = any(name in ours for name in biases)

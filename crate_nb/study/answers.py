@@ -413,7 +413,7 @@ class Claim:
     Parameters
     ----------
     id : str
-        Name, such as tab3-best.
+        Name, such as tab3-behind.
     source : str
         Figure or table, and section.
     quote : str
@@ -769,8 +769,8 @@ def found_in_words(
     return f"{line['check']}: {line['measured']}{line['note']}" if line["n"] else ""
 
 
-_NO_WORDS = dict.fromkeys("check measured note paper other_settings settle".split(), "")
-_NOT_RUN = dict(sign="not run", size="-", n=0) | _NO_WORDS
+_WORDS = "check mean low high measured note paper other_settings settle".split()
+_NOT_RUN = dict(sign="not run", size="-", n=0) | dict.fromkeys(_WORDS, "")
 
 
 def summary(
@@ -788,6 +788,7 @@ def summary(
     return line | dict(
         **here[["sign", "size"]].iloc[0],
         check=deciding.check,
+        **deciding[["mean", "low", "high"]],
         measured=_measured(deciding),
         note=_claimed(deciding) + _among(deciding, len(here)) + _lacking(deciding),
         n=int(here.n.min()),
