@@ -9,7 +9,7 @@ __all__ = []
 import importlib as _importlib, os as _os, signal as _signal, sys as _sys
 from typing import Any as _Any
 
-__version__ = "0.1.0"  # of the package; other files repeat it
+__version__ = "0.2.0"  # of the package; other files repeat it
 _MODULES = {  # module -> names offered here
     "objective.rates": "coding_rate subspace_coding_rate",
     "objective.srr": "layer_srr sparse_rate_reduction",
