@@ -1,6 +1,6 @@
 """Fill the texts of docs/journal with recorded numbers, and print each as a PDF in build/journal.
 
-`{tab3-behind}` stands for what was measured for a claim, and `{n tab3-behind}` for another of KINDS.
+`{tab3-rule}` stands for what was measured for a claim, and `{n tab3-rule}` for another of KINDS.
 Such a line ends with the signs that it was written for: if one has changed, it is *Being revised*.
 `{source | rows | number | format}` is a number computed from a table: a csv of figures/, records,
 settings, rules or claims. On a line of its own, `{table | source | rows | columns}` is a table, and

@@ -20,6 +20,7 @@ from torch.utils.data import Dataset
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from ..core import UserError, check_choice, generator
 from ..objective.srr import SPARSITY
+from ..models.layer import why_no_paths
 from ..models.family import Classifier, LayeredClassifier
 from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
 from ..models.wrappers import inner_model, moved, plain_names
@@ -424,6 +425,8 @@ class Given(Weights):
     def path_norm(self) -> float:
         "Published path norm."
         if isinstance(self.model, LayeredClassifier):
+            if why := why_no_paths(self.model.layers):
+                raise NotDefined(why)
             found = path_norm(cast(Classifier, self.model))
             if math.isnan(found):
                 raise NotDefined("its layers subtract, so paths would count with a minus sign")

@@ -7,7 +7,7 @@ __all__ = ['use_style', 'markdown_table', 'with_palette', 'as_png', 'save_figure
            'plus_minus', 'setting', 'stem', 'BenchParameters', 'read_parameters', 'specification_curve']
 
 # %% ../../nbs/study/figures.ipynb #65b66029
-import ast, io, itertools, json, math
+import ast, io, itertools, json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar

@@ -23,7 +23,7 @@ from scipy import optimize
 from torch import Tensor, nn
 from ..core import UserError, check_kind, generator, git_commit, pick_device, plain_torch
 from ..objective.rates import RateUndefined
-from ..models.layer import VARIANTS
+from ..models.layer import VARIANTS, why_no_paths
 from ..models.family import Classifier, model_paths
 from ..objective.srr import SPARSITY, srr_terms
 from ..models.probe import SrrWarning, TERMS, layerwise_srr
@@ -47,9 +47,9 @@ def weight_matrices(
 @torch.no_grad()
 def folded_path_norm(
     model: Classifier,  # without its LayerNorm, biases, positions and class token
-) -> float:
+) -> float:  # nan where undefined, see `why_no_paths`
     "Sum over all paths of the product of squared weights (eq. 44)."
-    return float(model_paths(model).sum())
+    return math.nan if why_no_paths(model.layers) else float(model_paths(model).sum())
 
 # %% ../../nbs/study/measures.ipynb #d56cdddb
 def margins(
@@ -256,8 +256,13 @@ def without_layernorm(
 @torch.no_grad()
 def path_norm(
     model: Classifier,  # `config` must have `image_size` and `channels`; not changed
-) -> float:  # computed in float64, without LayerNorm and RMSNorm; nan: terms may be negative
-    "Published path norm: the sum of the logits for ones, with squared trained parameters."
+) -> float:  # computed in float64, without LayerNorm and RMSNorm; nan: undefined
+    """Published path norm: the sum of the logits for ones, with squared trained parameters.
+
+    It is undefined where terms may be negative, or where `why_no_paths` gives a reason.
+    """
+    if why_no_paths(getattr(model, "layers", ())):
+        return math.nan
     squared = deepcopy(model).double().eval()
     for p in trained_parameters(squared):
         p.square_()
