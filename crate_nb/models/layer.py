@@ -186,7 +186,7 @@ VARIANTS["vit-conv"] = Variant(
 )
 
 # %% ../../nbs/models/layer.ipynb #a8698dbc
-TEN_MAPS = (
+TEN_MAPS = (  # rows with MSSA and ISTA that differ in the output map or its sign
     *("crate-c", "crate-n", "crate-t", "crate-transpose-minus"),
     *("crate-identity", "crate-identity-minus", "crate-diagonal", "crate-diagonal-minus"),
     *("crate", "crate-fix"),
