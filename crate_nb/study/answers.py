@@ -116,8 +116,6 @@ class Check:
         One per seed, in the claim's unit.
     paper : float, optional
         The printed value; None: none is printed.
-    paper_error : float, default 0.0
-        The standard error of the printed value, if it is known; it counts for the size.
     threshold : float, default 0.0
         In the claim's unit; a negative threshold is a margin.
     sampling_variance : float, default 0.0
@@ -127,6 +125,8 @@ class Check:
         0 or negative, so that the interval lacks it; bound: an upper bound.
     below : bool, default False
         Whether the claim is that the quantity lies below `threshold`.
+    paper_error : float, default 0.0
+        The standard error of the printed value, if it is known; it counts for the size.
 
     Notes
     -----
