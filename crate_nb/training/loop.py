@@ -24,7 +24,7 @@ from ..models.checkpoints import build_fitting, load_weights, read_safetensors
 from ..models.family import LayeredModel, count_parameters
 from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
-from .augment import resize
+from .augment import SHIFTS, resize
 from .runs import RunConfig, rule_digests, varied_fields, without_idle
 from .records import Record, Store, check_record, training_command
 from .engine import Engine, NotCaptured, NotLoaded, Place, as_place, can_compile
@@ -243,6 +243,9 @@ def _at_size(c: RunConfig, x: Tensor) -> Iterator[Tensor]:
     return (resize(batch, c.image_size) for batch in x.split(250))
 
 
+_SHIFTED = 2_000  # number of test images, unless there are fewer
+
+
 class _Recorder:
     "Records scores and probes between the epochs of a run."
 
@@ -259,11 +262,22 @@ class _Recorder:
             return self.step.task.score(self.config, self.step.model, x, y)
 
     def scores(self, **known: dict[str, float | str] | None) -> dict[str, float | str]:
-        "The scores on all parts, such as train_loss, with those known; text only for test."
+        "The scores on all parts, with those known, and on shifted images; text only for test."
         parts = ("train", "val", "test") if self.config.val_size else ("train", "test")
         found = {part: known.get(part) or self.score(part) for part in parts}
         kept = {part: s if part == "test" else numbers(s) for part, s in found.items()}
-        return {f"{part}_{name}": value for part, s in kept.items() for name, value in s.items()}
+        rows = {f"{part}_{name}": value for part, s in kept.items() for name, value in s.items()}
+        return rows | self.shifted() if self.config.shifts else rows
+
+    def shifted(self) -> dict[str, float | str]:
+        "The scores on shifted test images, such as blurred_loss, and a digest of their pixels."
+        x, y = (part[:_SHIFTED] for part in (self.images.x_test, self.images.y_test))
+        versions = {name: shift(x) for name, shift in SHIFTS.items()}
+        with self.step.engine.evaluating():
+            task, model = self.step.task, self.step.model
+            found = {n: numbers(task.score(self.config, model, v, y)) for n, v in versions.items()}
+        rows = {f"{n}_{name}": value for n, s in found.items() for name, value in s.items()}
+        return rows | dict(shift_digest=tensor_digest(*versions.values()))
 
     def end_epoch(self):
         "Record the means of the epoch, and scores and probe if due."

@@ -358,6 +358,9 @@ class RunConfig(Identified):
     probe_size: Positive = described(1000, "probe images; all if there are fewer")
     test_every: Positive = described(1, "epochs between evaluations on held-out images")
     probe_eps: tuple[Eps, ...] = described((0.1, 0.5, 1.0), "distortions of the probe")
+    shifts: bool = described(
+        False, "also score the weights on shifted test images, see `augment.SHIFTS`"
+    )
     seed: Seed = described(0, "seed of all random draws except the subsets")
 
     @pydantic.model_validator(mode="after")
@@ -580,11 +583,12 @@ class Rule(Strict):
     exempt: tuple[Seed, ...] = ()  # seeds trained before we wrote the rule
     runs: tuple[Grid, ...]  # runs in training order
     candidates: tuple[Grid, ...] = ()  # also fixed by the rule; earlier runs select some of them
+    outcome: str = ""  # digest of the code of the primary outcome, see `study.outcomes`
 
     @property
     def digest(self) -> str:
         "12 hex digits: the hash of the rule; fields added later count only if set."
-        later = set() if self.candidates else {"candidates"}
+        later = {name for name in ("candidates", "outcome") if not getattr(self, name)}
         said = json.dumps(self.model_dump(mode="json", exclude=later), sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 
