@@ -21,7 +21,7 @@ from IPython.utils.capture import capture_output
 from nbformat.v4 import new_output
 
 ROOT = Path(__file__).resolve().parent.parent
-WINGS = ("core", "objective/*", "models/*", "training/*", "study/*", "cli", "api")
+WINGS = ("core", "objective/*", "models/*", "measures/*", "training/*", "study/*", "cli", "api")
 RESULTS = ("paper", "family", "theory")
 READ: set[str] = set()  # folders below data that this process has read
 

@@ -732,7 +732,7 @@ def sweep_command(
     from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status, wait_for
     from crate_nb.training.sweeps import TRAIN, place_of, sweep_configs, sweep_local
     from crate_nb.study.evidence import label_at
-    from crate_nb.study.measures import MEASURE
+    from crate_nb.training.measured import MEASURE
 
     _check_launcher(launcher)
     here = device if launcher == "local" else "auto"  # a login node may have no GPU
@@ -766,7 +766,7 @@ def sweep_command(
 # %% ../nbs/cli.ipynb #1d2596bd
 def _measure_table(values: Mapping[str, float | None]) -> str:
     import pandas as pd
-    from crate_nb.study.measures import MEASURES
+    from crate_nb.measures.formulas import MEASURES
 
     shown = ["not defined" if v is None else f"{v:.6g}" for v in values.values()]
     equations = [MEASURES[k].equation for k in values]
@@ -792,10 +792,14 @@ def measure_command(id, scale, dataset, device, init, settings):
 
     We compute them from the weights of the recorded model and store them in the record.
     """
-    from crate_nb.study.measures import MeasureSettings, measure_record
+    from crate_nb.measures.measure import MeasureSettings
+    from crate_nb.training.measured import measure_record
     from crate_nb.training.sweeps import place_of
 
-    settings = MeasureSettings(**dict(map(_setting, settings)))
+    given = dict(map(_setting, settings))
+    for name in given:
+        check_choice("parameter", name, vars(MeasureSettings()))
+    settings = MeasureSettings(**given)
     scale, record = _record(id, scale)
     _, place = place_of(scale, dataset, device, init=init)
     record = measure_record(record, place, settings)

@@ -45,11 +45,12 @@ UNUSED = ("*svg*", "*mml*", "*full*", "a11y", "sre", "ui", "output/svg")
 exclude_patterns = ["tests", "**.ipynb_checkpoints", *(f"mathjax/{name}" for name in UNUSED)]
 
 RESULTS = ("paper/", "family/", "theory/", "guides/what_we_found")  # read for their outputs
-LIBRARY = ("core", "objective/", "models/", "training/", "study/", "cli")
+LIBRARY = ("core", "objective/", "models/", "measures/", "training/", "study/", "cli")
 CONTENTS = {  # chapter -> pages, in a reader's order
     "Start": "guides/what_we_found guides/gallery guides/first_hour guides/running",
     "The idea": "objective/rates objective/srr objective/pitfalls objective/redunet",
     "The models": "models/layer models/compress models/sparsify models/family models/tost models/*",
+    "Complexity measures": "measures/formulas measures/measure measures/*",
     "What the paper claims": "paper/fig1* paper/fig2_untrained paper/fig* paper/tab* paper/*",
     "The family": "family/family_table family/*",
     "Why transformers work": "theory/*",

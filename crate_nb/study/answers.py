@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri, stdtr, stdtrit
 from ..core import UserError
 from ..training.trials import Outcome, Trials
-from .correlation import percentile_interval
+from ..measures.correlation import percentile_interval
 
 # %% ../../nbs/study/answers.ipynb #de3f4dfc
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..core import UserError, check_choice
 from ..models.layer import VARIANTS
 from ..training.records import Record, Store
 from ..training.runs import RunConfig, read_rules
-from .correlation import gap_in_accuracy, srr_of
+from ..training.measured import gap_in_accuracy, srr_of
 
 # %% ../../nbs/study/outcomes.ipynb #c9ebb14a
 _LOSS, _SLOPE = 0.5, 48.4  # nats; points of the gap in accuracy for each nat below the loss

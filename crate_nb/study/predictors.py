@@ -13,11 +13,16 @@ from typing import Any
 import numpy as np, pandas as pd
 from ..training.runs import Grid
 from ..training.records import Record
-from .measures import PUBLISHED, is_measured
-from .correlation import Parts, TwoWay, comparable, draws_about_estimate
-from .correlation import gap_in_accuracy, granulated, kendall, measures_in
-from .correlation import model_table, overall_table, percentile_interval
-from .correlation import srr_of, two_way, two_way_parts, weighted_tau
+from ..measures.formulas import PUBLISHED
+from ..training.measured import is_measured
+from ..measures.correlation import Parts, TwoWay, draws_about_estimate
+from ..training.measured import comparable
+from ..measures.correlation import granulated, kendall, measures_in
+from ..training.measured import gap_in_accuracy
+from ..measures.correlation import overall_table, percentile_interval
+from ..training.measured import model_table
+from ..measures.correlation import two_way, two_way_parts, weighted_tau
+from ..training.measured import srr_of
 from .answers import Check, Resampled, interval
 
 # %% ../../nbs/study/predictors.ipynb #c1a10012

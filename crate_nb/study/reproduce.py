@@ -25,7 +25,7 @@ from .answers import interval
 from .evidence import label_at
 from .explore import write_explore
 from .figures import plus_minus
-from .measures import MEASURE_PUBLISHED
+from ..training.measured import MEASURE_PUBLISHED
 from .report import write_report
 from .results import Result
 

@@ -12,7 +12,7 @@ from ..core import UserError, pick_device, shown_commit
 from ..training.records import Record, Store, compare_runs
 from ..training.engine import Place, can_compile
 from ..training.loop import train
-from .measures import MEASURE_TOLERANCE, compare_measures, train_and_measure
+from ..training.measured import MEASURE_TOLERANCE, compare_measures, train_and_measure
 
 # %% ../../nbs/study/rerun.ipynb #8edb47106e1a46a883d545849b8ab81b
 def train_again(

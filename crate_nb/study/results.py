@@ -24,7 +24,7 @@ from ..training.records import Record, Store
 from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
 from ..training.sweeps import TRAIN, dataset_label, place_of, plan, train_all
-from .measures import MEASURE_PUBLISHED
+from ..training.measured import MEASURE_PUBLISHED
 from .answers import Claim, MIN_SEEDS, assess, found_in_words, summary
 from .evidence import Evidence, label_at
 from .figures import Saved, as_png, markdown_table, read_parameters, read_saved

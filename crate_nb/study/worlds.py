@@ -16,7 +16,8 @@ from ..core import registered, temporary_home
 from ..training.runs import RunConfig, SCALES
 from ..training.records import Record, Store
 from ..training.sweeps import plan
-from .measures import MEASURES, MeasureSettings
+from ..measures.formulas import MEASURES
+from ..measures.measure import MeasureSettings
 from .answers import Claim, assess, summary
 
 # %% ../../nbs/study/worlds.ipynb #189c2364
@@ -110,7 +111,7 @@ def _measures_of_a_model(
         layernorm=["removed"] * 3,
     )
     values = {m: follows(m) for m in MEASURES}
-    return dict(values=values, srr=terms, settings=MeasureSettings().model_dump(mode="json"))
+    return dict(values=values, srr=terms, settings=MeasureSettings().as_json())
 
 
 def put_study(

@@ -458,7 +458,7 @@ def sweep_local(
     place : Place or str, optional
         Where to compute and store the runs, or their scale. None: that of the runs' sizes, or own.
     work : Work, optional
-        What to compute for each run: `TRAIN`, or `MEASURE` of `study.measures`.
+        What to compute for each run: `TRAIN`, or `MEASURE` of `training.measured`.
     force : bool, default False
         Compute finished runs, too, and replace their records.
     **options
