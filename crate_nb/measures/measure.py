@@ -18,6 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils.parametrize import is_parametrized
 from torch.utils.data import Dataset
 from ..core import UserError, check_choice, generator
+from ..objective.rates import check_eps
 from ..objective.srr import SPARSITY
 from ..models.layer import why_no_paths
 from ..models.family import Classifier, LayeredClassifier
@@ -170,7 +171,11 @@ class MeasureSettings:
     lam: float = 0.1  # of SRR
 
     def __post_init__(self):
-        object.__setattr__(self, "eps", tuple(self.eps))
+        if not self.eps:
+            raise UserError("eps is empty; give at least one distortion, such as 0.5")
+        object.__setattr__(self, "eps", tuple(map(check_eps, self.eps)))
+        if not 0 <= self.lam < math.inf:
+            raise UserError(f"lam is {self.lam!r}; give a finite number of at least 0")
         for name, least in dict(images=1, srr_images=1, draws=1, seed=0).items():
             if type(value := getattr(self, name)) is not int or value < least:
                 raise UserError(f"{name} is {value!r}; give an integer of at least {least}")
