@@ -4,14 +4,15 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import ast, difflib, errno, importlib, io, json, os, shlex, shutil, sys, tempfile, time, warnings
+import ast, difflib, errno, io, json, os, platform, re, shlex, shutil, sys, tempfile, time, warnings
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
-from .core import UserError, as_path, check_choice, home, pick_device, progress_bar
+from .core import UserError, as_path, check_choice, home, pick_device
 from .core import project_root, shown_commit, show_warning, write_atomic
 
 if TYPE_CHECKING:  # for annotations only
@@ -22,8 +23,8 @@ if TYPE_CHECKING:  # for annotations only
 
 # %% auto #0
 __all__ = ['cli', 'main', 'reproduce_command', 'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_best',
-           'runs_show', 'runs_check', 'claims_command', 'report_command', 'data_command', 'sweep_command',
-           'measure_command', 'export_command', 'predict_command', 'bench_command', 'doctor_command']
+           'runs_show', 'runs_check', 'data_command', 'sweep_command', 'measure_command', 'export_command',
+           'predict_command', 'doctor_command']
 
 # %% ../nbs/cli.ipynb #c7a1f0de
 class _Commands(click.Group):
@@ -546,51 +547,6 @@ def runs_check(id, scale, dataset, device, init, measured):
     elif is_measured:
         click.echo("measures not compared; add --measures to compare them")
 
-# %% ../nbs/cli.ipynb #c1100020
-def _answer_text(a: Mapping[str, Any]) -> str:
-    from crate_nb.study.answers import found_in_words
-
-    text = f"{a['sign']:<8}{a['id']}: {a['claim']}"
-    details = [a["n"] and f"{found_in_words(a)}, n = {a['n']}"]
-    details += [a["paper"] and f"printed: {a['paper']}", a["size"] != "-" and f"size: {a['size']}"]
-    details += [a["settle"] and f"to settle it: {a['settle']}"]
-    return "\n        ".join([text, *filter(None, details)])
-
-
-@cli.command("claims")
-@click.option("--scale", help=f"One of {_SCALES}.  [default: the closest to the paper]")
-def claims_command(scale):
-    "Show the saved answer to every claim."
-    from crate_nb.training.runs import SCALES
-    from crate_nb.study.results import nearest_answers, saved_answers
-
-    every, known = saved_answers(), scale and check_choice("scale", scale, SCALES)
-    found = every[every.scale == known] if known else nearest_answers(every)
-    if not len(found):
-        project_root()  # without a clone, how to get one
-        at = f" --scale {scale}" * bool(scale)
-        raise UserError(f"no answers are saved; to draw records: crate-nb reproduce --recorded{at}")
-    for answer in found.to_dict("records"):
-        click.echo(_answer_text(answer))
-
-# %% ../nbs/cli.ipynb #c1100022
-@cli.command("report")
-@_scale
-def report_command(scale):
-    "Write the results page of a scale and the page Explore."
-    from crate_nb.training.runs import SCALES
-    from crate_nb.study.explore import write_explore
-    from crate_nb.study.report import write_report
-    from crate_nb.study.results import saved_results
-
-    project_root()
-    check_choice("scale", scale, SCALES)
-    if not saved_results(folder := home() / "figures" / scale):
-        raise UserError(f"no results in {folder}; draw some: crate-nb reproduce --scale {scale}")
-    if not write_explore(scale):
-        click.echo("explore.html not written; it needs: pip install 'crate_nb[docs]'", err=True)
-    click.echo(f"report: {os.path.relpath(write_report(scale))}")
-
 # %% ../nbs/cli.ipynb #c1100025
 def _split_text(name: str, x, y, classes: int) -> str:
     per_class = y.bincount(minlength=classes)
@@ -866,45 +822,39 @@ def predict_command(model, images, scale, top, device):
     table = predict(_model(model, scale).to(device), *images, top=top)
     click.echo(table.round({"probability": 4}).to_string(index=False))
 
-# %% ../nbs/cli.ipynb #00219e8e
-@cli.command("bench")
-@click.argument("names", nargs=-1)
-@_device
-@click.option("--threads", type=click.IntRange(1), default=1, help="CPU threads.")
-def bench_command(names, device, threads):
-    """Measure speed.
-
-    NAMES are notebooks of nbs/bench, such as training_step. By default all of them run, which takes
-    about an hour on two cores. Tables and plots are written to figures/bench.
-    """
-    from crate_nb.study.figures import BenchParameters
-    from crate_nb.study.reproduce import run_notebook
-
-    notebooks = {p.stem: p for p in sorted((project_root() / "nbs" / "bench").glob("*.ipynb"))}
-    p = BenchParameters(device=device, threads=threads)
-    names = [check_choice("benchmark", n, notebooks) for n in names or notebooks]
-    folder = home() / "figures" / "bench"
-    _writable(folder)
-    with progress_bar(names, unit="benchmark") as bar:
-        for name in bar:
-            bar.set_postfix_str(name)
-            run_notebook(notebooks[name], dict(p), folder / "notebooks" / p.engine.device.type)
-    click.echo(f"\nresults: {os.path.relpath(folder)}")
-
 # %% ../nbs/cli.ipynb #d0c70006
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "missing"
+
+
+def _facts() -> dict[str, str]:
+    "Versions and machine, without names of users, hosts and folders; fails without torch."
+    import torch
+    from crate_nb.core import core_count, device_name, git_commit
+
+    needs = [re.match(r"[\w.-]+", line) for line in metadata.requires("crate_nb") or ()]
+    found = {"crate_nb": f"{__version__} (commit {git_commit() or 'unknown'})"}
+    found |= {"Python": platform.python_version(), "system": platform.platform()}
+    found |= {name: _version(name) for name in dict.fromkeys(m[0] for m in needs if m)}
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    found |= {"processor": device_name(torch.device("cpu")), "GPU": ", ".join(gpus) or "none"}
+    found |= {"cores": f"{core_count()} usable, {torch.get_num_threads()} threads of torch"}
+    return found | {"home": "a clone" if (home() / "settings.ini").is_file() else "a folder"}
+
+
 @cli.command("doctor")
 def doctor_command():
-    """Print versions, machine, data sets and missing parts.
+    """Print versions and the machine, for a bug report.
 
-    Paste the output into a bug report. It holds no names of users or hosts.
+    The output holds no names of users, hosts or folders.
     """
-    from crate_nb.study.doctor import facts
-
-    found = facts()
-    width = max(map(len, found))
-    click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in found.items()))
     try:
-        importlib.import_module("torch")
+        found = _facts()
     except Exception as e:
         how = "for the reason: python -c 'import torch'"
         raise UserError(f"torch can't be imported ({type(e).__name__}); {how}") from e
+    width = max(map(len, found))
+    click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in found.items()))

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from crate_nb.core import UserError
-from crate_nb.study.explore import can_draw, explore_page
+from explore import can_draw, explore_page
 
 (parser := ConfigParser()).read(ROOT / "settings.ini")
 settings = parser["DEFAULT"]

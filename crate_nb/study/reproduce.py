@@ -23,7 +23,6 @@ from ..training.sweeps import TRAIN, Work, dataset_label, duration, estimate_sec
 from ..training.sweeps import train_all
 from .answers import interval
 from .evidence import label_at
-from .explore import write_explore
 from .figures import plus_minus
 from ..training.measured import MEASURE_PUBLISHED
 from .report import write_report
@@ -221,7 +220,6 @@ def reproduce(
         if not order.recorded and not order.place.is_late:
             train_all(runs, order.place, order.force, work)
     not_drawn = draw(order)
-    write_explore(order.scale)
     return write_report(order.scale), not_drawn, _missing(parts, Store(order.scale))
 
 # %% ../../nbs/study/reproduce.ipynb #f5fa002d
