@@ -65,7 +65,7 @@ hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them 
 	git config --local include.path ../.gitconfig
 
 clean: ## remove what can be made again: the environment, downloads, quick results
-	rm -rf .venv _docs build jupyter_execute dist *.egg-info data/downloads data/cache data/runs/quick data/runs/smoke data/weights/quick data/weights/smoke data/trials/quick data/trials/smoke figures/quick figures/smoke
+	rm -rf .venv _docs build jupyter_execute dist *.egg-info data/downloads data/cache data/runs/quick data/runs/smoke data/weights/quick data/weights/smoke figures/quick figures/smoke
 
 # Bytecode is made where a module is first imported, at the end of the installation, even where the
 # environment forbids it: pip makes that of everything, which takes as long as all the rest.

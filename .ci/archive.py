@@ -117,7 +117,9 @@ def add_run(crate: ROCrate, scale: str, record: Record):
     told = dict(
         name=name, description=training_command(scale, record), instrument=tool(crate, provenance)
     )
-    told |= dict(object=objects, result=crate.get(f"data/runs/{scale}/{record.id}/record.json"))
+    told |= dict(
+        object=objects, result=crate.get(f"data/runs/{scale}/images/{record.id}/record.json")
+    )
     act(crate, f"#{scale}-{record.id}", **told, **times(provenance))
 
 

@@ -27,20 +27,20 @@ READ: set[str] = set()  # folders below data that this process has read
 
 
 def watch(event: str, args: tuple):
-    """Note which records and trials a notebook reads.
+    """Note which folders of records a notebook reads.
 
     Records elsewhere, in a CRATE_NB_HOME, are the notebook's own and do not count."""
     if event in ("open", "os.scandir", "os.listdir") and isinstance(args[0], (str, os.PathLike)):
-        kept = rf"{ROOT}/data/(runs/\w+|trials/\w+/\w+)"
-        if found := re.match(kept, os.path.abspath(args[0])):
+        if found := re.match(rf"{ROOT}/data/runs/(\w+/\w+)", os.path.abspath(args[0])):
             READ.add(found[1])
 
 
-def folders_read(kind: str) -> list[str]:
-    "The folders of data/runs or data/trials that were read and that git keeps."
-    read = sorted(f for f in READ if f.startswith(kind))
-    kept = [f for f in read if subprocess.check_output(["git", "ls-files", f"data/{f}"], cwd=ROOT)]
-    return [f.removeprefix(f"{kind}/") for f in kept]
+def folders_read() -> list[str]:
+    "The folders below data/runs that were read and that git keeps, such as small/images."
+    lines = ["git", "ls-files"]
+    return [
+        f for f in sorted(READ) if subprocess.check_output([*lines, f"data/runs/{f}"], cwd=ROOT)
+    ]
 
 
 def run_cell(source: str, shell: CaptureShell, shown: dict[str, Any]) -> list:
@@ -93,22 +93,21 @@ def code_hash(path: Path) -> str:
     return hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:16]
 
 
-def stamp_of(path: Path, scales: list[str], trials: list[str]) -> dict:
-    "What outputs follow from: a notebook's code, and digests of the records and trials it reads."
-    from crate_nb.training.records import Store
+def stamp_of(path: Path, folders: list[str]) -> dict:
+    "What outputs follow from: a notebook's code, and digests of the folders of records it reads."
+    from crate_nb.training.records import IMAGES, Store
     from crate_nb.training.trials import Trials
 
-    stamp = dict(code=code_hash(path), records={s: Store(s).digest() for s in sorted(scales)})
-    if trials:
-        where = {name: name.split("/") for name in sorted(trials)}
-        stamp["trials"] = {k: Trials(name, scale).digest() for k, (scale, name) in where.items()}
-    return stamp
+    kept = (folder.split("/") for folder in sorted(folders))
+    stores = [Store(scale) if task == IMAGES else Trials(task, scale) for scale, task in kept]
+    digests = dict(zip(sorted(folders), (store.digest() for store in stores)))
+    return dict(code=code_hash(path), records=digests)
 
 
 def is_fresh(path: Path) -> bool:
     "Whether outputs come from the present code and records; False without a stamp."
     found = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("stamp")
-    return found is not None and found == stamp_of(path, found["records"], found.get("trials", ()))
+    return found is not None and found == stamp_of(path, list(found["records"]))
 
 
 def refresh(path: Path) -> Path:
@@ -119,7 +118,7 @@ def refresh(path: Path) -> Path:
     nb = nbformat.read(path, 4)
     execute(nb, path)
     if path.parent.name not in RESULTS:
-        nb.metadata["stamp"] = stamp_of(path, folders_read("runs"), folders_read("trials"))
+        nb.metadata["stamp"] = stamp_of(path, folders_read())
     nbformat.write(nb, path)
     return path
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # for annotations only
 # %% auto #0
 __all__ = ['SMALL_FILE', 'SAID', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'visible', 'parse_json',
-           'content_digest', 'with_digest', 'without_digest', 'tensor_digest', 'mix', 'generator', 'pick_device',
-           'send', 'full_precision', 'plain_torch', 'device_name', 'core_count', 'git_commit', 'shown_commit',
-           'end_with_parent', 'say_once', 'progress_bar', 'show_warning', 'say_skipped', 'side_by_side', 'product_rate']
+           'content_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision',
+           'plain_torch', 'device_name', 'core_count', 'git_commit', 'shown_commit', 'end_with_parent', 'say_once',
+           'progress_bar', 'show_warning', 'say_skipped', 'side_by_side', 'product_rate']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -382,27 +382,6 @@ def content_digest(
 ) -> str:  # 16 hex digits
     "Digest of a file's content, whatever its layout; a `ValueError` for infinite numbers."
     return hashlib.sha256(_plain_json(content).encode()).hexdigest()[:16]
-
-
-def with_digest(
-    content: Mapping[str, Any],  # with a table `provenance`
-) -> dict[str, Any]:  # the same with a `digest` in the table
-    "Add a digest, by which `without_digest` detects damage."
-    return {**content, "provenance": {**content["provenance"], "digest": content_digest(content)}}
-
-
-def without_digest(
-    content: dict[str, Any],  # from `with_digest`, or of an older file without a digest
-) -> dict[str, Any]:
-    "Check and remove the digest; a `ValueError` if the content has changed."
-    provenance = content.get("provenance")
-    if not isinstance(provenance, dict) or "digest" not in provenance:
-        return content
-    kept = {name: value for name, value in provenance.items() if name != "digest"}
-    plain = content | {"provenance": kept}
-    if provenance["digest"] != content_digest(plain):
-        raise ValueError("its content has changed since it was written")
-    return plain
 
 # %% ../nbs/core.ipynb #c0ffee11
 def tensor_digest(
