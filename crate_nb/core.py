@@ -4,9 +4,9 @@
 
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
-import difflib, fcntl, glob, hashlib, importlib, io, json, logging, math, multiprocessing, os, re
-import reprlib, statistics, subprocess, sys, tempfile, threading, time, warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import difflib, fcntl, glob, hashlib, importlib, io, json, logging, math, os, re
+import reprlib, subprocess, sys, tempfile, time, warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # for annotations only
 __all__ = ['SMALL_FILE', 'SAID', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'visible', 'parse_json',
            'content_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision',
-           'plain_torch', 'device_name', 'core_count', 'git_commit', 'shown_commit', 'end_with_parent', 'say_once',
-           'progress_bar', 'show_warning', 'say_skipped', 'side_by_side', 'product_rate']
+           'plain_torch', 'device_name', 'core_count', 'git_commit', 'shown_commit', 'say_once', 'progress_bar',
+           'show_warning', 'say_skipped']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -549,28 +549,13 @@ def device_name(
     return models[0] if models else "cpu"
 
 # %% ../nbs/core.ipynb #c07ec001
-def _nested_quotas() -> Iterator[float]:
-    "Cores that the cgroups of this process allow (version 2)."
-    try:
-        with open("/proc/self/cgroup") as own:
-            path = next(line[3:].strip() for line in own if line.startswith("0::"))
-    except (OSError, KeyError, StopIteration):
-        return
-    folder = Path("/sys/fs/cgroup") / path.lstrip("/")
-    for group in (folder, *folder.parents[:-4]):
-        with suppress(OSError, KeyError, ValueError):  # such as max: no quota
-            with open(group / "cpu.max") as quota:
-                allowed, period = map(int, quota.read().split())
-            yield max(1, math.ceil(allowed / period))
-
-
 def core_count() -> int:  # at least 1
     "The number of CPU cores available to this process, or else of the machine."
     import joblib
 
     given = os.environ.get("SLURM_CPUS_PER_TASK", "")  # not every site binds a task to its cores
     asked = max(1, int(given)) if given.isdecimal() else math.inf
-    return min(joblib.cpu_count(), asked, *_nested_quotas())
+    return min(joblib.cpu_count(), asked)
 
 # %% ../nbs/core.ipynb #86e5bc90
 def _git(*args: str) -> subprocess.CompletedProcess:
@@ -623,18 +608,6 @@ def shown_commit(
     except (OSError, subprocess.TimeoutExpired):
         return said
     return f"{said} (unknown commit)" if is_unknown else said
-
-# %% ../nbs/core.ipynb #f04c0005
-def end_with_parent() -> None:
-    "End this `multiprocessing` process as soon as its parent process ends."
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "only a multiprocessing process has a parent"
-
-    def wait():
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 # %% ../nbs/core.ipynb #70dc11e6
 SAID: set[str] = set()  # warnings that were logged, also by the parent process
@@ -704,50 +677,3 @@ def say_skipped(
     if listed := os.environ.get("CRATE_NB_SKIPPED"):
         with open(listed, "a", encoding="utf-8") as f:
             f.write(f"{line}\n")
-
-# %% ../nbs/core.ipynb #01c62dec
-def _finish(device: torch.device | None) -> None:
-    if device is not None and device.type == "cuda":
-        import torch
-
-        torch.cuda.synchronize()
-
-
-def _seconds(call: Callable[[], object], device: torch.device | None) -> float:
-    "Time one call, with the GPU idle before and after."
-    _finish(device)
-    start = time.perf_counter()
-    call()
-    _finish(device)
-    return time.perf_counter() - start
-
-
-def side_by_side(
-    calls: dict[str, Callable[[], object]],  # name -> timed function
-    device: torch.device | None = None,  # we wait for a GPU before and after each call
-    repeat: int = 5,  # measured rounds
-    warm: int = 1,  # warm-up rounds before them
-) -> dict[str, float]:  # median seconds of each
-    "Time several calls in turn, so that other load on the machine affects all of them equally."
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for i in range(warm + repeat):
-        for name, call in calls.items():
-            passed = _seconds(call, device)
-            if i >= warm:
-                seconds[name].append(passed)
-    return {name: statistics.median(s) for name, s in seconds.items()}
-
-# %% ../nbs/core.ipynb #da7a0022
-def product_rate(
-    device: torch.device
-    | None = None,  # None: the CPU; matrices are of order 2048, or 8192 on a GPU
-    dtype: torch.dtype | None = None,  # of the factors and the product; None: float32
-) -> float:  # FLOP/s
-    "The rate of a large matrix product, with torch's current number of threads."
-    import torch
-
-    n = 2048 if device is None or device.type == "cpu" else 8192
-    a = torch.randn(n, n, device=device, dtype=dtype)
-    b = torch.randn(n, n, device=device, dtype=dtype)
-    seconds = side_by_side({"product": lambda: a @ b}, device, warm=3)["product"]
-    return 2 * n**3 / seconds

@@ -38,7 +38,8 @@ def prepared(
     if isinstance(batch, Mapping) and isinstance(batch.get("labels"), Tensor):
         labels = batch["labels"]
         kept = labels != -100
-        alike = [v for v in _tensors(batch, "labels") if v.shape == labels.shape]
+        others = [v for k, v in batch.items() if k != "labels" and isinstance(v, Tensor)]
+        alike = [v for v in others if v.shape == labels.shape]
         if kept.any() and any(torch.equal(v[kept], labels[kept]) for v in alike):
             raise UserError(
                 "the labels equal the inputs, so each token would be its own target; shift them: "
@@ -53,10 +54,6 @@ def prepared(
         "labels)] or mappings with labels, or prepare=, a function of a batch that returns "
         "(inputs, labels)"
     )
-
-
-def _tensors(batch: Mapping, left_out: str) -> list[Tensor]:
-    return [v for k, v in batch.items() if k != left_out and isinstance(v, Tensor)]
 
 
 def _check_only_one(scores: Any, output: Any) -> None:

@@ -4,11 +4,12 @@
 
 # %% auto #0
 __all__ = ['use_style', 'markdown_table', 'with_palette', 'as_png', 'save_figure', 'save_table', 'Saved', 'read_saved',
-           'plus_minus', 'setting', 'stem', 'BenchParameters', 'read_parameters', 'specification_curve']
+           'plus_minus', 'setting', 'stem', 'BenchParameters', 'side_by_side', 'product_rate', 'read_parameters',
+           'specification_curve']
 
 # %% ../../nbs/study/figures.ipynb #65b66029
-import ast, io, itertools, json
-from collections.abc import Iterable, Mapping, Sequence
+import ast, io, itertools, json, statistics, time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seaborn as sns, torch
@@ -290,6 +291,49 @@ class BenchParameters(Strict):
         if engine.device.type == "cpu":
             parts.append(f"{self.threads} thread{'s' if self.threads > 1 else ''}")
         return ", ".join([*parts, f"torch {torch.__version__}"])
+
+# %% ../../nbs/study/figures.ipynb #d467f5ff
+def _finish(device: torch.device | None) -> None:
+    if device is not None and device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def _seconds(call: Callable[[], object], device: torch.device | None) -> float:
+    "Time one call, with the GPU idle before and after."
+    _finish(device)
+    start = time.perf_counter()
+    call()
+    _finish(device)
+    return time.perf_counter() - start
+
+
+def side_by_side(
+    calls: dict[str, Callable[[], object]],  # name -> timed function
+    device: torch.device | None = None,  # we wait for a GPU before and after each call
+    repeat: int = 5,  # measured rounds
+    warm: int = 1,  # warm-up rounds before them
+) -> dict[str, float]:  # median seconds of each
+    "Time several calls in turn, so that other load on the machine affects all of them equally."
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for i in range(warm + repeat):
+        for name, call in calls.items():
+            passed = _seconds(call, device)
+            if i >= warm:
+                seconds[name].append(passed)
+    return {name: statistics.median(s) for name, s in seconds.items()}
+
+# %% ../../nbs/study/figures.ipynb #9e322ab4
+def product_rate(
+    device: torch.device
+    | None = None,  # None: the CPU; matrices are of order 2048, or 8192 on a GPU
+    dtype: torch.dtype | None = None,  # of the factors and the product; None: float32
+) -> float:  # FLOP/s
+    "The rate of a large matrix product, with torch's current number of threads."
+    n = 2048 if device is None or device.type == "cpu" else 8192
+    a = torch.randn(n, n, device=device, dtype=dtype)
+    b = torch.randn(n, n, device=device, dtype=dtype)
+    seconds = side_by_side({"product": lambda: a @ b}, device, warm=3)["product"]
+    return 2 * n**3 / seconds
 
 # %% ../../nbs/study/figures.ipynb #083ebd1a
 _P = TypeVar("_P", bound=Strict)

@@ -7,7 +7,7 @@ __all__ = ['Progress', 'save_checkpoint', 'load_checkpoint', 'Paused', 'Trainer'
 
 # %% ../../nbs/training/loop.ipynb #e2759a2f
 import gc, hashlib, json, math, time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
@@ -24,7 +24,7 @@ from ..models.checkpoints import build_fitting, load_weights, read_safetensors
 from ..models.family import LayeredModel, count_parameters
 from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
-from .augment import SHIFTS, resize
+from .augment import SHIFTS
 from .runs import RunConfig, rule_digests, varied_fields, without_idle
 from .records import Record, Store, check_record, training_command
 from .engine import Engine, NotCaptured, NotLoaded, Place, as_place, can_compile
@@ -161,38 +161,16 @@ class Paused(UserError):
     "A run has paused at its deadline; its checkpoint is saved."
 
 # %% ../../nbs/training/loop.ipynb #17cc1ad7
-@torch.no_grad()
-def _explain_not_finite(step: Step, progress: Progress, steps: int, x: Tensor, what: str) -> str:
-    "The message for a value that is not finite: when, and in which layer it began."
-    weights = step.model.named_parameters()
-    bad = next((name for name, p in weights if not p.isfinite().all()), None)
-    with step.engine.eager():
-        logits, zs = step.model(x, return_layers=True)
-    first = next((f"layer {l}" for l, z in enumerate(zs) if not z.isfinite().all()), None)
-    if first is None and not logits.isfinite().all():
-        first = "the head"
-    elif first is None and step.config.srr_layer is not None and step.model.training:
-        first = "the SRR term"  # absent in evaluation
-    found = f"first in {first}" if first else "not reproduced with this batch"
-    cause = f"the weights {bad} are not finite" if bad else found
+def _not_finite(config: RunConfig, progress: Progress, steps: int, what: str) -> UserError:
+    "The error for a value that is not finite: which, and when."
     # Within an epoch, its row is missing; at its end, the row exists and the step is 0.
     epoch = len(progress.history) + (progress.step > 0)
-    return (
-        f"run {step.config.id}: {what} at epoch {epoch}, step {progress.step} of {steps} "
-        f"({cause}); try a lower lr than {step.config.lr:g}"
+    return UserError(
+        f"run {config.id}: {what} at epoch {epoch}, step {progress.step} of {steps}; "
+        f"try a lower lr than {config.lr:g}"
     )
 
 # %% ../../nbs/training/loop.ipynb #e6173af7
-@torch.no_grad()
-def _first_bad(step: Step, candidates: Iterable[Tensor]) -> Tensor:
-    "The first standardised batch with outputs that are not finite, or else the last batch."
-    for x in map(normalise, candidates):
-        with step.engine.eager():
-            if not step.model(x).isfinite().all():
-                break
-    return x
-
-
 class _Monitor:
     "Reads the sums on the device, reports them and stops a failing run."
 
@@ -214,23 +192,16 @@ class _Monitor:
         p, step, size = self.progress, self.step, self.step.config.batch_size
         p.sums = {name: total.item() for name, total in step.sums.items()}
         if step.failed.item():
-            self.fail(self._since_last_look(), "the loss is not finite")
+            self.fail("the loss is not finite")
         new = {name: total - self.last_sums.get(name, 0.0) for name, total in p.sums.items()}
         count = min(p.step * size, len(self.batches.x)) - self.last_step * size
         self.report(p.step - self.last_step, step.task.means(step.config, new, count))
         self.last_sums, self.last_step = p.sums, p.step
 
-    def fail(self, candidates: Iterable[Tensor], what: str):
-        "Raise a `UserError` with the origin of `what`; candidates: uint8 of the model's size."
-        p, steps = self.progress, self.batches.steps_per_epoch
-        x = _first_bad(self.step, candidates)
-        raise UserError(_explain_not_finite(self.step, p, steps, x, what)) from None
-
-    def _since_last_look(self) -> Iterator[Tensor]:
-        "The batches since the last look; the weights have not changed since the failed loss."
-        for first in range(self.last_step, self.progress.step, self.batches.chunk):
-            chunk, _ = self.batches.augmented(self.progress.epoch, first)
-            yield from chunk.split(self.step.config.batch_size)
+    def fail(self, what: str):
+        "Raise a `UserError` that names a value that is not finite."
+        steps = self.batches.steps_per_epoch
+        raise _not_finite(self.step.config, self.progress, steps, what) from None
 
     def start_epoch(self):
         "Reset the sums."
@@ -239,10 +210,6 @@ class _Monitor:
         self.progress.sums, self.last_sums, self.last_step = {}, {}, 0
 
 # %% ../../nbs/training/loop.ipynb #3e787ae3
-def _at_size(c: RunConfig, x: Tensor) -> Iterator[Tensor]:
-    return (resize(batch, c.image_size) for batch in x.split(250))
-
-
 _SHIFTED = 2_000  # number of test images, unless there are fewer
 
 
@@ -300,8 +267,7 @@ class _Recorder:
         self.last = self.score(part)
         row |= {f"{part}_{name}": value for name, value in numbers(self.last).items()}
         if not math.isfinite(loss := row[f"{part}_loss"]):
-            images = _at_size(self.config, getattr(self.images, f"x_{part}"))
-            self.monitor.fail(images, f"the {part} loss is {loss}")
+            self.monitor.fail(f"the {part} loss is {loss}")
 
     def probe_if_due(self):
         "Record layer-wise SRR and the task's probe at probe epochs and at the end."
@@ -315,7 +281,7 @@ class _Recorder:
                 if p.history:
                     p.history[-1] |= self.step.task.probe(c, self.step.model, self.images)
         except UserError as e:  # a rate of tokens that are not finite
-            self.monitor.fail(_at_size(c, x[: c.probe_size]), str(e))
+            self.monitor.fail(str(e))
 
 # %% ../../nbs/training/loop.ipynb #1e7e1002
 _LEVEL_IMAGES = 1_000  # maximal number of training images for the comparison with levels
@@ -435,7 +401,7 @@ class Trainer:
             except (NotCaptured, NotLoaded, OtherRun):
                 raise
             except UserError as e:  # a rate of tokens that are not finite
-                self.monitor.fail([x], str(e))
+                self.monitor.fail(str(e))
             if self.monitor.is_due:
                 self.monitor.look()
             self.levels.look_if_due()

@@ -20,7 +20,7 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any
 import pandas as pd, torch
-from ..core import UserError, as_path, check_choice, core_count, end_with_parent
+from ..core import UserError, as_path, check_choice, core_count
 from ..core import SAID, pick_device, progress_bar
 from ..core import say_once, show_warning, write_atomic
 from .data import NAMES, dataset_name, dataset_sizes
@@ -270,6 +270,18 @@ def _worker_devices(device: str, workers: int | None) -> list[str]:
     return [gpus[i % len(gpus)] for i in range(workers or len(gpus))]
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000e
+def _end_with_parent():
+    "End this `multiprocessing` process as soon as its parent process ends."
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only a multiprocessing process has a parent"
+
+    def wait():
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 _reports: Any = None  # progress connection of a worker
 _device: str | None = None  # device of a worker
 
@@ -279,7 +291,7 @@ def _start_worker(reports: Connection, devices: SimpleQueue, said: set):
     global _reports, _device
     SAID.update(said)  # messages already logged by the parent
     warnings.showwarning = show_warning
-    end_with_parent()
+    _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _reports, _device = reports, devices.get()
 
