@@ -71,7 +71,9 @@ def use_palette(data: dict[str, Any]):
 
 
 def execute(nb: nbformat.NotebookNode, path: Path):
-    "Execute a notebook in its folder, in this process; a `RuntimeError` if a cell fails."
+    """Execute a notebook in its folder, in this process; a `RuntimeError` if a cell fails.
+
+    A result gets the parameter save=True."""
     os.chdir(path.parent)
     os.environ["COLUMNS"], pd.options.display.max_columns = "80", 20  # printed tables as in Jupyter
     sys.addaudithook(watch)
@@ -80,6 +82,8 @@ def execute(nb: nbformat.NotebookNode, path: Path):
         if cell.cell_type == "code" and "#| eval: false" not in cell.source:
             try:
                 cell.outputs = run_cell(cell.source, shell, shown)
+                if path.parent.name in RESULTS and "parameters" in cell.metadata.get("tags", ()):
+                    shell.user_ns["save"] = True
                 for output in cell.outputs:
                     use_palette(output.get("data", {}))
             except Exception:
@@ -114,7 +118,6 @@ def refresh(path: Path) -> Path:
     """Execute a notebook in place; a notebook that fails is left as it was.
 
     A result saves its figures and tables, which its test compares; the others are stamped."""
-    os.environ["CRATE_NB_SAVE"] = "1"
     nb = nbformat.read(path, 4)
     execute(nb, path)
     if path.parent.name not in RESULTS:

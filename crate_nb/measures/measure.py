@@ -526,9 +526,8 @@ def _outcomes(trained: Outcome, tested: Outcome | None) -> dict[str, tuple[float
         found |= dict(test_loss=tested.loss, gap=tested.loss - trained.loss)
         found |= dict(test_accuracy=tested.accuracy)
         found |= dict(accuracy_gap=trained.accuracy - tested.accuracy)
-    without_classes = trained.margins is None
     return {
         k: (v, "the loss of a batch is nan" if math.isnan(v) else "")
         for k, v in found.items()
-        if not (without_classes and "accuracy" in k)
+        if trained.margins is not None or "accuracy" not in k
     }

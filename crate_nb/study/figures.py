@@ -8,9 +8,10 @@ __all__ = ['use_style', 'markdown_table', 'with_palette', 'as_png', 'save_figure
            'specification_curve']
 
 # %% ../../nbs/study/figures.ipynb #65b66029
-import ast, io, itertools, json, statistics, time
+import io, itertools, json, statistics, time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal, TypeVar
 import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seaborn as sns, torch
 from PIL import Image
@@ -337,29 +338,22 @@ def product_rate(
 
 # %% ../../nbs/study/figures.ipynb #083ebd1a
 _P = TypeVar("_P", bound=Strict)
-_FIRST_CELLS = 5  # the empty one, parameters, injected parameters, installation, `read_parameters`
-
-
-def _assigned(namespace: dict[str, Any]) -> Iterable[str]:
-    "Names that the cells before this one assign; a user's start-up files may define more."
-    if "In" not in namespace:
-        return namespace
-    lines = [line for cell in namespace["In"][:-1] for line in ast.parse(cell).body]
-    targets = [t for line in lines if isinstance(line, ast.Assign) for t in line.targets]
-    names = (t.id for t in targets if isinstance(t, ast.Name))
-    return [name for name in names if not name.startswith("_")]
+_PLAIN = (str, int, float, list, tuple, dict, NoneType)  # what a parameter may be
 
 
 def read_parameters(
-    namespace: dict[str, Any],  # `globals()` of the notebook
+    namespace: dict[str, Any],  # `globals()` of the notebook, before its other names
     model: type[_P],  # its fields are the allowed parameters
 ) -> _P:  # an instance of `model`
     "Validate the parameters of a notebook; a `UserError` for an unknown name or a bad value."
-    is_fresh_kernel = len(namespace.get("In", [])) <= _FIRST_CELLS
-    for name in _assigned(namespace) if is_fresh_kernel else ():
-        check_choice("parameter", name, model.model_fields)
+    known = model.model_fields
+    names = [n for n, v in namespace.items() if n[0] != "_" and isinstance(v, _PLAIN)]
+    for name in names if "_parameters" not in namespace else ():  # a cell that runs again
+        if name not in ("In", "Out"):
+            check_choice("parameter", name, known)
     use_style()
-    return model(**{name: namespace[name] for name in model.model_fields if name in namespace})
+    namespace["_parameters"] = model(**{n: namespace[n] for n in known if n in namespace})
+    return namespace["_parameters"]
 
 # %% ../../nbs/study/figures.ipynb #5bec2602
 def specification_curve(

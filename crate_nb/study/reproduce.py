@@ -188,10 +188,10 @@ def _draw(order: Order, result: Result) -> str:
     if why := _why_not(order, result, runs, missing):
         return why
     given: dict[str, Any] = dict(scale=order.scale, dataset=order.dataset, seeds=order.seeds)
-    given |= dict(device=order.place.device, recorded=order.recorded or missing > 0)
+    given |= dict(device=order.place.device, recorded=order.recorded or missing > 0, save=True)
     try:
         folder = home() / "figures" / order.scale / "notebooks"
-        run_notebook(result.notebook, given, folder, CRATE_NB_SAVE="1", OMP_NUM_THREADS="1")
+        run_notebook(result.notebook, given, folder, OMP_NUM_THREADS="1")
     except UserError as e:
         return str(e)
     return ""

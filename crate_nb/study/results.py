@@ -8,7 +8,7 @@ __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_result
            'other_signs', 'sign_now', 'at_other_scales', 'in_words']
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
-import ast, io, json, logging, os, re
+import ast, io, json, logging, re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -184,6 +184,8 @@ class Parameters(Strict):
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
     # draw from records, without training; None: only if `scale` is None
     recorded: Annotated[bool | None, pydantic.BeforeValidator(_read)] = None
+    # write figures and tables to figures/<scale>
+    save: Annotated[bool, pydantic.BeforeValidator(_read)] = False
 
     @pydantic.model_validator(mode="after")
     def _known(self):
@@ -249,7 +251,8 @@ class OpenResult:
         about: Result,  # the front matter
         p: Parameters,  # of the notebook
     ):
-        self.about, self.name, self.seeds = about, about.name, p.seeds
+        self.about, self.name, self.seeds, self.save = about, about.name, p.seeds, p.save
+        self._is_default = p == type(p)() and home() == project_root()
         self.scale = p.scale or best_scale(about)
         self.recorded = p.recorded if p.recorded is not None else p.scale is None
         label = dataset_label(self.scale, p.dataset)
@@ -284,9 +287,8 @@ class OpenResult:
                 f"{text[i]}, {said}" for i, said in others.items()
             )
             words += "."
-        is_kept = self.recorded or os.environ.keys() & {"CRATE_NB_SAVE", "IN_TEST"}
-        keep = f"CRATE_NB_SAVE=1 writes figures and tables to figures/{self.scale}, too."
-        return Markdown(words if is_kept else f"{words}\n\n*{keep}*")
+        keep = f"The parameter save=True writes figures and tables to figures/{self.scale}."
+        return Markdown(words if self.recorded or self.save else f"{words}\n\n*{keep}*")
 
     def place(
         self,
@@ -364,10 +366,10 @@ class OpenResult:
         return stem(name, self.scale, self.label) if self._has_dataset else name
 
     def _keep(self, numbers: pd.DataFrame, name: str, save: Callable[[], Any]):
-        "Save, or in a test compare numbers with the saved ones."
-        if os.environ.get("CRATE_NB_SAVE"):
+        "Save, or with all parameters at their defaults compare numbers with the saved ones."
+        if self.save:
             save()
-        elif os.environ.get("IN_TEST"):
+        elif self._is_default:
             path = project_root() / "figures" / self.scale / f"{name}.csv"
             if found := _differences(path, numbers):
                 again = f"crate-nb reproduce --scale {self.scale} --only {self.name} --recorded"
