@@ -95,7 +95,7 @@ def between_types(
     return dict(sign=_sign_of(low, high, 0.0, 0.2)) | values
 
 # %% ../../nbs/study/outcomes.ipynb #7c71b44f
-FACTORS = ("lr", "batch_size", "dropout", "train_size")
+FACTORS = ("lr", "batch_size", "dropout", "train_size")  # settings that E8 varies
 _SEED_VARIANCE = 0.14  # of an adjusted gap beside its binomial variance, points squared
 _FEWEST_PAIRS = 8  # a factor with fewer, or from fewer types, is left out, and named
 _FEWEST_TYPES = 4
