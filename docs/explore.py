@@ -10,7 +10,7 @@ import pandas as pd, torch
 from crate_nb.core import generator
 from crate_nb.objective.pitfalls import RULE_NAMES, toy_starts, toy_trajectory
 from crate_nb.models.layer import VARIANTS
-from crate_nb.training.runs import SCALES, QUICK_SCALES, varied_fields
+from crate_nb.training.runs import QUICK_SCALES, SCALES, rules_here, varied_fields
 from crate_nb.training.records import Record, Store, training_name
 
 
@@ -252,6 +252,16 @@ document.querySelectorAll(".chart").forEach((place, i) => {
 """
 
 
+def running() -> set[str]:
+    "Ids of the runs of frozen rules that lack some of them: they have no result yet."
+    held = {}
+    for rule in rules_here().values():
+        if rule.outcome:
+            ids, store = {c.id for c in rule.configs()}, Store(rule.scale)
+            held |= {rule.title: ids} if any(id not in store for id in ids) else {}
+    return set().union(*held.values())
+
+
 def explore_page(
     scale: str,  # a row of `runs.SCALES`
 ) -> str:  # HTML
@@ -260,7 +270,8 @@ def explore_page(
 
     convert: Any = import_module("vl_convert")
     vega = markupsafe.Markup(convert.javascript_bundle())
-    held = {name: list(Store(name)) for name in shown_scales(scale)}
+    apart = running()
+    held = {name: [r for r in Store(name) if r.id not in apart] for name in shown_scales(scale)}
     tables = record_table(held), layer_table(held), rule_table()
     charts = zip((_record_chart, _layer_chart, _rule_chart), tables)
     specs = [chart(table).to_dict() if len(table) else None for chart, table in charts]
