@@ -37,10 +37,8 @@ def watch(event: str, args: tuple):
 
 def folders_read() -> list[str]:
     "The folders below data/runs that were read and that git keeps, such as small/images."
-    lines = ["git", "ls-files"]
-    return [
-        f for f in sorted(READ) if subprocess.check_output([*lines, f"data/runs/{f}"], cwd=ROOT)
-    ]
+    listed = subprocess.check_output(["git", "ls-files", "data/runs"], cwd=ROOT, text=True)
+    return sorted(READ & {"/".join(path.split("/")[2:4]) for path in listed.splitlines()})
 
 
 def run_cell(source: str, shell: CaptureShell, shown: dict[str, Any]) -> list:
@@ -102,9 +100,10 @@ def stamp_of(path: Path, folders: list[str]) -> dict:
     from crate_nb.training.records import IMAGES, Store
     from crate_nb.training.trials import Trials
 
-    kept = (folder.split("/") for folder in sorted(folders))
-    stores = [Store(scale) if task == IMAGES else Trials(task, scale) for scale, task in kept]
-    digests = dict(zip(sorted(folders), (store.digest() for store in stores)))
+    digests = {}
+    for folder in sorted(folders):
+        scale, task = folder.split("/")
+        digests[folder] = (Store(scale) if task == IMAGES else Trials(task, scale)).digest()
     return dict(code=code_hash(path), records=digests)
 
 

@@ -254,12 +254,12 @@ document.querySelectorAll(".chart").forEach((place, i) => {
 
 def running() -> set[str]:
     "Ids of the runs of frozen rules that lack some of them: they have no result yet."
-    held = {}
+    found: set[str] = set()
     for rule in rules_here().values():
-        if rule.outcome:
-            ids, store = {c.id for c in rule.configs()}, Store(rule.scale)
-            held |= {rule.title: ids} if any(id not in store for id in ids) else {}
-    return set().union(*held.values())
+        ids, store = {c.id for c in rule.configs()}, Store(rule.scale)
+        if rule.outcome and any(id not in store for id in ids):
+            found |= ids
+    return found
 
 
 def explore_page(

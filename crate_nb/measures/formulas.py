@@ -31,8 +31,6 @@ class NotDefined(UserError):
 _PACKED = (*FUSED, "in_proj", "qkv_proj")  # query, key, value in one
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-
-
 _POSITION = {"pos", "position", "positions", "positional"}  # words in the name of a parameter
 
 
@@ -86,6 +84,7 @@ def margins(
     y: Tensor,  # labels (m,)
 ) -> Tensor:  # (m,) float64
     "Logit of the label minus the largest other logit."
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     own = logits.gather(1, y[:, None])[:, 0]
     other = logits.scatter(1, y[:, None], -math.inf).amax(1)
     return (own - other).double()

@@ -139,9 +139,7 @@ def outcome_of(
             _check_fits(scores, y)
             kept = y != -100
             of_classes, labels = scores.movedim(1, -1)[kept], y[kept]
-            found.append(
-                margins(of_classes.to(torch.promote_types(of_classes.dtype, torch.float32)), labels)
-            )
+            found.append(margins(of_classes, labels))
             right += int((of_classes.argmax(-1) == labels).sum())
             counts[-1] = len(found[-1])
         if counts[-1]:  # the loss of no label is nan
@@ -266,16 +264,19 @@ class Subject:
         return found
 
     @cached_property
+    def _searched(self) -> float | None:  # cached also if none is found
+        c = self.settings
+        with self.with_layernorm(c.layernorm):
+            return find_sigma(AccuracyDrop(self.scores, self.first(c.images), c.draws, c.seed))
+
+    @cached_property
     def sigma(self) -> float:
         "sigma: the standard deviation of the noise that lowers the accuracy by 0.1."
         if self.trained.margins is None:
             raise NotDefined("the labels are numbers, not classes, so there is no accuracy")
-        c = self.settings
-        with self.with_layernorm(c.layernorm):
-            found = find_sigma(AccuracyDrop(self.scores, self.first(c.images), c.draws, c.seed))
-        if found is None:
+        if (found := self._searched) is None:
             raise NotDefined("no sigma from 0.0001 to 2 lowers the accuracy by 0.1")
-        return math.sqrt(found) if c.convention == "published" else found
+        return math.sqrt(found) if self.settings.convention == "published" else found
 
     def first(
         self,

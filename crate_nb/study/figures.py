@@ -347,9 +347,9 @@ def read_parameters(
 ) -> _P:  # an instance of `model`
     "Validate the parameters of a notebook; a `UserError` for an unknown name or a bad value."
     known = model.model_fields
-    names = [n for n, v in namespace.items() if n[0] != "_" and isinstance(v, _PLAIN)]
-    for name in names if "_parameters" not in namespace else ():  # a cell that runs again
-        if name not in ("In", "Out"):
+    if "_parameters" not in namespace:  # else the cell runs again, after others
+        given = namespace.keys() - {"In", "Out"}
+        for name in sorted(n for n in given if n[0] != "_" and isinstance(namespace[n], _PLAIN)):
             check_choice("parameter", name, known)
     use_style()
     namespace["_parameters"] = model(**{n: namespace[n] for n in known if n in namespace})

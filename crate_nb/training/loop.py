@@ -224,7 +224,9 @@ class _Recorder:
 
     def score(self, part: str, count: int | None = None) -> dict[str, float | str]:
         "The task's score on the images of train, val or test, or on the first `count` of them."
-        x, y = (getattr(self.images, f"{kind}_{part}")[:count] for kind in "xy")
+        return self._score_of(*(getattr(self.images, f"{kind}_{part}")[:count] for kind in "xy"))
+
+    def _score_of(self, x: Tensor, y: Tensor) -> dict[str, float | str]:
         with self.step.engine.evaluating():
             return self.step.task.score(self.config, self.step.model, x, y)
 
@@ -240,9 +242,7 @@ class _Recorder:
         "The scores on shifted test images, such as blurred_loss, and a digest of their pixels."
         x, y = (part[:_SHIFTED] for part in (self.images.x_test, self.images.y_test))
         versions = {name: shift(x) for name, shift in SHIFTS.items()}
-        with self.step.engine.evaluating():
-            task, model = self.step.task, self.step.model
-            found = {n: numbers(task.score(self.config, model, v, y)) for n, v in versions.items()}
+        found = {name: numbers(self._score_of(v, y)) for name, v in versions.items()}
         rows = {f"{n}_{name}": value for n, s in found.items() for name, value in s.items()}
         return rows | dict(shift_digest=tensor_digest(*versions.values()))
 

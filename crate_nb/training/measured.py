@@ -141,7 +141,8 @@ def _srr_columns(s: Subject) -> dict[str, list]:
     frames = []
     for layernorm in ("removed", "kept"):
         try:
-            frame = s.layerwise(layernorm)[kept]
+            is_measured_so = layernorm == s.settings.srr_layernorm  # then it is computed already
+            frame = (s.srr if is_measured_so else s.layerwise(layernorm))[kept]
         except NotDefined:  # such as tokens that overflow without LayerNorm
             rows = pd.MultiIndex.from_product([s.settings.eps, layers], names=kept[:2])
             frame = pd.DataFrame(math.nan, rows, kept[2:]).reset_index()
