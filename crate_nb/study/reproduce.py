@@ -167,16 +167,17 @@ def run_notebook(
 
 # %% ../../nbs/study/reproduce.ipynb #63f53981
 def _why_not(order: Order, result: Result, runs: int, missing: int) -> str:
-    if result.scale not in (None, order.scale) and order.scale != "smoke":
-        return f"draw it at scale {result.scale}"
+    if result.only_at not in (None, order.scale) and (result.rule or order.scale != "smoke"):
+        return f"draw it at scale {result.only_at}"
     if any(e in GRIDS and order.scale not in GRIDS[e] for e in result.needs):
         return f"scale {order.scale} has no grid for it"
     if 0 < runs == missing:
         return "none of its runs is recorded"
-    if order.recorded and not result.needs and not result.trials and order.scale != "small":
+    reads = bool(result.needs or result.rule)
+    if order.recorded and not reads and not result.trials and order.scale != "small":
         return "it uses no records; draw it at scale small"
-    tried = result.trials is None or any(Trials(result.trials, order.scale).folder.glob("*.json"))
-    if order.recorded and not tried and not result.needs:
+    tried = result.trials is None or any(Trials(result.trials, order.scale))
+    if order.recorded and not tried and not reads:
         return "none of its trials is recorded"
     return "the time is up" if order.place.is_late else ""
 

@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, reading
 from ..core import visible
-from ..training.runs import EXPERIMENTS, GRIDS, QUICK_SCALES, RunConfig, reading_fields
-from ..training.runs import SCALES, Seed, Strict
+from ..training.runs import EXPERIMENTS, GRIDS, QUICK_SCALES, RunConfig, SCALES, Seed
+from ..training.runs import Strict, read_rules, reading_fields
 from ..training.records import Record, Store
 from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
@@ -50,9 +50,15 @@ class Result(pydantic.BaseModel):
     needs: tuple[str, ...] = ()  # rows of `runs.EXPERIMENTS`
     trials: str | None = None  # the experiment of `trials.Trials` that it draws
     scale: str | None = None  # the only scale that it can be drawn at; None: any
+    rule: str | None = None  # the frozen rule whose runs it draws, at the rule's scale
     answer: str = ""  # in words, as its notebook gives them to `OpenResult.in_short`
     written_for: Mapping[str, str] = {}  # claim -> the sign that the words fit
     notebook: Path  # its file
+
+    @property
+    def only_at(self) -> str | None:
+        "The only scale that it can be drawn at, its own or its rule's; None: any."
+        return read_rules()[self.rule].scale if self.rule else self.scale
 
     @pydantic.field_validator("needs", mode="before")
     @classmethod
@@ -131,8 +137,8 @@ def default_results(
 ) -> list[Result]:
     "Results of a scale if none is named: all from records, or only the paper's with training."
     results = chosen(() if recorded else ("paper",))
-    fixed = {r.scale for r in results} - {None}  # scales with their own results
-    shown = [r for r in results if r.scale == scale or r.scale is None and scale not in fixed]
+    own = {r.scale for r in results} - {None}  # scales with their own results
+    shown = [r for r in results if r.only_at == scale or not r.only_at and scale not in own]
     return shown if recorded else [r for r in shown if r.trials is None]  # trials take long
 
 # %% ../../nbs/study/results.ipynb #c999ad9a
@@ -153,15 +159,15 @@ def best_scale(
     result: Result,  # the result to draw
 ) -> str:  # a row of `runs.SCALES`
     "The scale nearest to the paper with three seeds of all runs, or else with the most runs."
-    if result.scale:
-        return result.scale
+    if result.only_at:
+        return result.only_at
     if result.needs:
         found = {scale: _recorded(result, scale) for scale in NEAREST[:-1]}
         best = max(found, key=lambda scale: found[scale])
         return best if any(found[best]) else NEAREST[-1]
     if not result.trials:
         return "small"  # it computes what it shows
-    tried = (s for s in NEAREST if visible(Trials(result.trials, s).folder, "*.json"))
+    tried = (s for s in NEAREST if visible(Trials(result.trials, s).folder, "*/record.json"))
     return next(tried, "small")
 
 # %% ../../nbs/study/results.ipynb #663fc670
@@ -257,9 +263,11 @@ class OpenResult:
         self.recorded = p.recorded if p.recorded is not None else p.scale is None
         label = dataset_label(self.scale, p.dataset)
         # Notebooks that read images have a parameter `dataset`, and their files carry the label.
-        self._has_dataset = bool(about.needs) or "dataset" in p.model_fields_set
+        self._has_dataset = bool(about.needs or about.rule) or "dataset" in p.model_fields_set
         use_recorded = self.recorded and p.dataset is None and self._has_dataset
         self.label = label_at(self.scale, label) if use_recorded else label
+        if about.rule:
+            self.label = read_rules()[about.rule].dataset
         self._spec = self.label if use_recorded else p.dataset
         self._device = p.device
         self._handle: Any = None  # of the answer in words
@@ -484,8 +492,9 @@ def open_result(
     """
     about = _read_result(_notebook_of(name))
     p = read_parameters(dict(namespace), model)
-    if about.scale and p.scale not in (None, about.scale, "smoke", "quick"):
-        raise UserError(f"{name} is only drawn at scale {about.scale}; omit the scale")
+    tiny = () if about.rule else QUICK_SCALES
+    if about.only_at and p.scale not in (None, about.only_at, *tiny):
+        raise UserError(f"{name} is only drawn at scale {about.only_at}; omit the scale")
     return OpenResult(about, p)
 
 # %% ../../nbs/study/results.ipynb #880d2082
