@@ -34,8 +34,9 @@ _MODULES = {  # module -> names offered here
     "measures.measure": "measure",
     "measures.correlation": "tau",
     "study.pretrained": "export predict",
-    "study.answers": "Check Claim answer_of interval",
-    "study.evidence": "Evidence",
+    "measures.intervals": "Estimate",
+    "study.claims": "Claim answer_of claim",
+    "study.frames": "runs",
     "study.results": "open_result saved_answers",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -687,7 +687,7 @@ def sweep_command(
     from crate_nb.training.runs import rules_here
     from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status, wait_for
     from crate_nb.training.sweeps import TRAIN, place_of, sweep_configs, sweep_local
-    from crate_nb.study.evidence import label_at
+    from crate_nb.study.frames import label_at
     from crate_nb.training.measured import MEASURE
 
     _check_launcher(launcher)

@@ -20,7 +20,7 @@ from ..core import read_file, write_atomic
 from ..training.optimizers import OPTIMIZERS
 from ..training.runs import Positive, RunConfig, SCALES, Strict, reading_fields
 from ..training.engine import Engine, pick_engine
-from .answers import Interval, MIN_SEEDS
+from ..measures.intervals import MIN_SEEDS, Estimate
 
 # %% ../../nbs/study/figures.ipynb #13fa0001
 _STYLE: Any = {
@@ -176,13 +176,13 @@ def read_saved(
     return saved
 
 # %% ../../nbs/study/figures.ipynb #06eeb4a7
-def plus_minus(i: Interval, digits: int = 2) -> str:
+def plus_minus(i: Estimate, digits: int = 2) -> str:
     """Mean and half-width of a 95 % interval, as text.
 
     Parameters
     ----------
-    i : Interval
-        Symmetric about its mean, as `interval` returns it.
+    i : Estimate
+        A mean over seeds.
     digits : int, default 2
         Number of decimals.
 
@@ -193,9 +193,9 @@ def plus_minus(i: Interval, digits: int = 2) -> str:
 
     Examples
     --------
-    >>> from crate_nb import interval
+    >>> from crate_nb import Estimate
     >>> from crate_nb.study.figures import plus_minus
-    >>> plus_minus(interval([1.0, 2.0, 3.0]))
+    >>> plus_minus(Estimate([1.0, 2.0, 3.0]))
     '2.00 ± 2.48'
     """
     mean = f"{i.mean:.{digits}f}"

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['IN_ACCURACY', 'WITHOUT_OVERCONFIDENCE', 'CALIBRATED', 'READINGS', 'PRINTED_ERROR', 'IN_LOSS', 'PRIMARY', 'main_width',
-           'complete_grids', 'Study', 'study_of', 'tau_table', 'specifications', 'of_types']
+           'complete_grids', 'Study', 'study_of', 'made_up_grids', 'tau_table', 'specifications', 'of_types']
 
 # %% ../../nbs/study/predictors.ipynb #484d9fd0
 import itertools, math
@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np, pandas as pd
 from ..training.runs import Grid
 from ..training.records import Record
-from ..measures.formulas import PUBLISHED
+from ..training.sweeps import plan
+from ..measures.formulas import MEASURES, PUBLISHED
+from ..measures.measure import MeasureSettings
 from ..training.measured import is_measured
 from ..measures.correlation import Parts, TwoWay, draws_about_estimate
 from ..training.measured import comparable
@@ -23,7 +25,7 @@ from ..measures.correlation import overall_table, percentile_interval
 from ..training.measured import model_table
 from ..measures.correlation import two_way, two_way_parts, weighted_tau
 from ..training.measured import srr_of
-from .answers import Check, Resampled, interval
+from ..measures.intervals import Estimate
 
 # %% ../../nbs/study/predictors.ipynb #c1a10012
 def main_width(
@@ -155,11 +157,10 @@ class Study:
         label: str,  # name in tables
         parts: Parts,  # of a tau, or of a difference of two
         paper: float | None = None,  # the printed value
-    ) -> Resampled:
-        "Check that a tau, or a difference of two, is positive, with types and cells drawn."
-        draws = tuple(draws_about_estimate(parts))
-        grids = self.table.seed.nunique()
-        return Resampled(label, draws, parts.whole, len(self.table), paper, grids=grids)
+    ) -> Estimate:
+        "A tau, or a difference of two, with types and cells drawn."
+        of: dict = dict(whole=parts.whole, models=len(self.table), grids=self.table.seed.nunique())
+        return Estimate(draws_about_estimate(parts), label, paper=paper, **of)
 
     def replicated(
         self,
@@ -167,12 +168,12 @@ class Study:
         taus: np.ndarray,  # from `by_grid`, or the difference of two
         paper: float | None = None,  # the printed value
         below: bool = False,  # claimed: negative, not positive
-    ) -> Check | None:  # None if all taus are nan
-        "Check of the sign of a tau, or of a difference of two, with one value per grid."
+    ) -> Estimate | None:  # None if all taus are nan
+        "A tau, or a difference of two, with one value per grid."
         there = taus[np.isfinite(taus)]
         if not len(there):
             return None
-        return Check(label, tuple(there), paper, below=below, paper_error=PRINTED_ERROR)
+        return Estimate(there, label, below=below, paper=paper, paper_error=PRINTED_ERROR)
 
 # %% ../../nbs/study/predictors.ipynb #27dfa035
 def study_of(
@@ -190,6 +191,46 @@ def study_of(
         return None
     axes = {axis: len(values) for axis, values in grid.axes.items() if axis != "dim"}
     return Study(complete, table, axes)
+
+# %% ../../nbs/study/predictors.ipynb #0d129f5d
+def _made_up_measures(g: np.random.Generator, gap: float, sign_of: Callable[[str], float]) -> dict:
+    "The measures of a model; SRR without its sparsity term has the opposite sign."
+
+    def follows(measure):
+        sign = sign_of(measure)
+        return sign * gap if sign else float(g.normal())
+
+    zeros, srr = [0.0] * 3, follows("SRR")  # -srr + 0.1 * (20 srr) = srr
+    terms: dict = dict(eps=[0.1, 0.5, 1.0], layer=[1.0] * 3, rate=zeros, l1=zeros)
+    terms |= dict(subspace_rate=[-srr] * 3, l0=[20 * srr] * 3, layernorm=["removed"] * 3)
+    values = {m: follows(m) for m in MEASURES}
+    return dict(values=values, srr=terms, settings=MeasureSettings().as_json())
+
+
+def made_up_grids(
+    experiment: str,  # a row of `GRIDS`, at scale smoke
+    seeds: Collection[int],  # one grid each
+    rest: float,  # sign of all other measures
+    turning: bool = False,  # whether signs alternate from seed to seed
+    **signs: float,  # measure -> 1: follows the gap, -1: opposes it, 0: noise
+) -> list[Record]:
+    "Made-up records of a study's grids; older ones lack some values."
+    g, records = np.random.default_rng(0), []
+    for c in plan(experiment, "smoke", seeds=list(seeds)):
+        gap, turn = float(g.normal()), (-1) ** c.seed if turning else 1
+
+        def sign_of(measure: str, turn: int = turn) -> float:
+            return turn * signs.get(measure, rest)
+
+        measures = _made_up_measures(g, gap, sign_of)
+        if c.seed > 1 or c.seed == 1 and c.variant != "crate-c":  # the others imitate older records
+            measures["beside"] = dict(test_loss_at_temperature=-gap, folded_path_norm=2 * gap)
+        final = dict(train_loss=0.0, test_loss=gap, criterion_met=True, train_accuracy=100.0)
+        final |= dict(test_accuracy=50 + 5 * gap, parameters=1, epochs=1, steps=1)
+        made = dict(seconds=1.0, device="none", threads=1)
+        of: dict = dict(provenance=made, history=[dict(epoch=1)], probe={}, measures=measures)
+        records.append(Record(id=c.id, config=c, final=final, **of))
+    return records
 
 # %% ../../nbs/study/predictors.ipynb #c1a10056
 def tau_table(
@@ -225,7 +266,7 @@ def _with_interval(
         return tau.whole, *percentile_interval(draws_about_estimate(tau))
     taus = [study.by_grid(values) for values in compared]
     whole = taus[0] if len(taus) == 1 else taus[0] - taus[1]
-    found = interval(whole[np.isfinite(whole)].tolist())
+    found = Estimate(whole[np.isfinite(whole)])
     return found.mean, found.low, found.high
 
 

@@ -15,7 +15,7 @@ from ..core import home, project_root, write_atomic
 from ..training.runs import QUICK_SCALES
 from ..training.records import Store
 from ..training.sweeps import duration
-from .answers import found_in_words
+from .claims import found_in_words
 from .figures import Saved
 from .results import ANSWERS, GROUPS, Result, in_words, nearest_answers
 from .results import read_results, saved_answers, saved_results

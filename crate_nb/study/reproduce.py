@@ -21,8 +21,8 @@ from ..training.trials import Trials
 from ..training.engine import Place
 from ..training.sweeps import TRAIN, Work, dataset_label, duration, estimate_seconds, queue
 from ..training.sweeps import train_all
-from .answers import interval
-from .evidence import label_at
+from ..measures.intervals import Estimate
+from .frames import label_at
 from .figures import plus_minus
 from ..training.measured import MEASURE_PUBLISHED
 from .report import write_report
@@ -235,7 +235,7 @@ _METRICS = {
 def _means(finals: Sequence[dict[str, Any]]) -> dict[str, Any]:
     "The metrics common to all runs of a cell, each with its interval; the number of seeds."
     known = [key for key in _METRICS if all(key in final for final in finals)]
-    means = {_METRICS[key]: plus_minus(interval([f[key] for f in finals])) for key in known}
+    means = {_METRICS[key]: plus_minus(Estimate([f[key] for f in finals])) for key in known}
     return means | dict(seeds=len(finals))
 
 

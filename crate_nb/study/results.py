@@ -11,7 +11,6 @@ __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_result
 import ast, io, json, logging, re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
@@ -25,8 +24,9 @@ from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
 from ..training.sweeps import TRAIN, dataset_label, place_of, plan, train_all
 from ..training.measured import MEASURE_PUBLISHED
-from .answers import Claim, MIN_SEEDS, assess, found_in_words, summary
-from .evidence import Evidence, label_at
+from ..measures.intervals import MIN_SEEDS
+from .claims import Claim, found_in_words, summary
+from .frames import cost_of, frame_of, label_at, records_of
 from .figures import Saved, as_png, markdown_table, read_parameters, read_saved
 from .figures import save_figure, save_table, stem
 
@@ -312,10 +312,15 @@ class OpenResult:
         "Runs of an experiment at its scale."
         return plan(experiment, self.scale, self._spec, self.seeds)
 
-    @cached_property
-    def evidence(self) -> Evidence:
-        "Records of its scale and data set, read on first access."
-        return Evidence(self.scale, self.label, self.seeds)
+    def _of(self, experiment: str) -> list[Record]:
+        return records_of(self.scale, experiment, self.label, self.seeds)
+
+    def runs(
+        self,
+        experiment: str,  # a row of `runs.EXPERIMENTS`
+    ) -> pd.DataFrame:  # as `frames.runs` gives them
+        "The recorded runs of an experiment as a table."
+        return frame_of(self._of(experiment), self.scale)
 
     def records(
         self,
@@ -328,13 +333,20 @@ class OpenResult:
         if not self.recorded:
             work = MEASURE_PUBLISHED if experiment in GRIDS else TRAIN
             train_all(self.plan(experiment), self.place(), work=work)
-            vars(self).pop("evidence", None)
-        if found := self.evidence.records(experiment):
+        if found := self._of(experiment):
             return found
         raise UserError(
             f"no run of {experiment} is recorded at scale {self.scale}; train them with "
             f"crate-nb reproduce --scale {self.scale} --only {self.name}"
         )
+
+    def trials(
+        self,
+        **columns: Callable[[Outcome], float | None],  # name -> its value, such as from tables
+    ) -> pd.DataFrame:
+        "Its recorded trials as a table: fields, numbers and further columns, one row per trial."
+        kept = Trials(str(self.about.trials), self.scale)
+        return kept.frame().assign(**{k: [of(o) for o in kept] for k, of in columns.items()})
 
     def gaps(
         self,
@@ -342,7 +354,7 @@ class OpenResult:
     ) -> str:  # empty if all planned runs are recorded
         "Number of recorded runs among the planned ones, as a sentence for captions."
         planned = {c.id for c in self.plan(experiment)}
-        drawn = {r.id for r in self.evidence.records(experiment)}
+        drawn = {r.id for r in self._of(experiment)}
         if planned <= drawn:
             return ""
         others = len(drawn - planned)
@@ -430,10 +442,14 @@ class OpenResult:
     def answers(
         self,
         claims: Iterable[Claim],  # of this result
+        data: Any,  # the argument of their tests, usually a table of runs
         caption: str = "",  # notes on the claims
     ):
         "Show the answers to its claims."
-        lines = [summary(claim, assess(claim, self.evidence)) for claim in claims]
+        claims = list(claims)
+        experiments = {claim.experiment for claim in claims} - {None}
+        costs = {e: cost_of(self._of(str(e))) for e in experiments}
+        lines = [summary(claim, data, costs.get(claim.experiment)) for claim in claims]
         shown = pd.DataFrame([_shown(line) for line in lines])
         shown = shown.loc[:, (shown != "").any()]  # without empty columns
         saved = pd.DataFrame(lines)
@@ -475,7 +491,7 @@ def open_result(
     Returns
     -------
     OpenResult
-        Scale, records and evidence, with methods to show figures, tables and answers.
+        Scale and records, with methods to show figures, tables and answers.
 
     Raises
     ------
@@ -553,7 +569,7 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
     >>> from crate_nb import saved_answers
     >>> from crate_nb.core import project_root
     >>> answers = saved_answers(project_root() / "figures")
-    >>> from crate_nb.study.answers import SIGNS
+    >>> from crate_nb.study.claims import SIGNS
     >>> set(answers.sign) <= set(SIGNS)
     True
     """
