@@ -17,8 +17,8 @@ import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, reading
 from ..core import visible
-from ..training.runs import EXPERIMENTS, GRIDS, QUICK_SCALES, RunConfig, SCALES, Seed
-from ..training.runs import Strict, read_rules, reading_fields
+from ..training.runs import EXPERIMENTS, GRIDS, OWN, QUICK_SCALES, RunConfig, SCALES, Seed
+from ..training.runs import Strict, read_rules, reading_fields, scale_config
 from ..training.records import Record, Store
 from ..training.trials import Outcome, Trial, Trials, run_trials
 from ..training.engine import Place
@@ -180,6 +180,10 @@ def _read(value: Any) -> Any:
     return (value,) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _read_settings(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value or {}
+
+
 class Parameters(Strict):
     "Parameters of a result's notebook."
 
@@ -190,7 +194,9 @@ class Parameters(Strict):
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
     # draw from records, without training; None: only if `scale` is None
     recorded: Annotated[bool | None, pydantic.BeforeValidator(_read)] = None
-    # write figures and tables to figures/<scale>
+    # fields of the runs' configuration, such as {"epochs": 1}; the runs then have scale `own`
+    settings: Annotated[dict[str, Any], pydantic.BeforeValidator(_read_settings)] = {}
+    # write figures and tables to figures/<scale>, or figures/own with settings
     save: Annotated[bool, pydantic.BeforeValidator(_read)] = False
 
     @pydantic.model_validator(mode="after")
@@ -202,6 +208,10 @@ class Parameters(Strict):
             raise UserError("dataset needs a scale; also give scale, such as small")
         if self.seeds is not None and len(set(self.seeds)) < max(1, len(self.seeds)):
             raise UserError(f"seeds are {list(self.seeds)}; give one or more, each once")
+        if self.settings and (self.scale is None or self.recorded):
+            raise UserError("settings need a scale, and train runs; give scale, and omit recorded")
+        if self.settings:
+            scale_config(str(self.scale), **self.settings)
         pick_device(self.device)
         return self
 
@@ -260,6 +270,9 @@ class OpenResult:
         self.about, self.name, self.seeds, self.save = about, about.name, p.seeds, p.save
         self._is_default = p == type(p)() and home() == project_root()
         self.scale = p.scale or best_scale(about)
+        self._settings, self.kept_at = p.settings, OWN if p.settings else self.scale
+        if p.settings and not about.needs:
+            raise UserError(f"{about.name} trains no runs, so settings have no effect; omit them")
         self.recorded = p.recorded if p.recorded is not None else p.scale is None
         label = dataset_label(self.scale, p.dataset)
         # Notebooks that read images have a parameter `dataset`, and their files carry the label.
@@ -295,7 +308,7 @@ class OpenResult:
                 f"{text[i]}, {said}" for i, said in others.items()
             )
             words += "."
-        keep = f"The parameter save=True writes figures and tables to figures/{self.scale}."
+        keep = f"The parameter save=True writes figures and tables to figures/{self.kept_at}."
         return Markdown(words if self.recorded or self.save else f"{words}\n\n*{keep}*")
 
     def place(
@@ -303,16 +316,37 @@ class OpenResult:
         **options: Any,  # fields of `engine.Place`, such as `deadline`
     ) -> Place:
         "Where to train and store its runs."
-        return place_of(self.scale, self._spec, self._device, **options)[1]
+        place = place_of(self.scale, self._spec, self._device, **options)[1]
+        return place.but(scale=self.kept_at)
 
     def plan(
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
     ) -> list[RunConfig]:  # from `sweeps.plan`
-        "Runs of an experiment at its scale."
-        return plan(experiment, self.scale, self._spec, self.seeds)
+        "Runs of an experiment at its scale, with the settings."
+        runs = plan(experiment, self.scale, self._spec, self.seeds)
+        changed = dict.fromkeys(map(self._with_settings, runs))
+        if len(changed) < len(runs):
+            raise UserError(
+                f"settings {dict(self._settings)}: the runs of {experiment} differ in such a "
+                "field; set another"
+            )
+        return list(changed)
 
-    def _of(self, experiment: str) -> list[Record]:
+    def _with_settings(self, config: RunConfig) -> RunConfig:
+        fields = dict(self._settings)
+        if "epochs" in fields:  # no probe after the last epoch
+            probed = tuple(e for e in config.probe_epochs if e <= fields["epochs"])
+            fields = dict(probe_epochs=probed) | fields
+        return config.but(**fields)
+
+    def recorded_of(
+        self,
+        experiment: str,  # a row of `runs.EXPERIMENTS` or of `runs.PARTS`
+    ) -> list[Record]:
+        "The recorded runs of an experiment, without training."
+        if self._settings:
+            return list(filter(None, map(Store(OWN).get, self.plan(experiment))))
         return records_of(self.scale, experiment, self.label, self.seeds)
 
     def runs(
@@ -320,7 +354,7 @@ class OpenResult:
         experiment: str,  # a row of `runs.EXPERIMENTS`
     ) -> pd.DataFrame:  # as `frames.runs` gives them
         "The recorded runs of an experiment as a table."
-        return frame_of(self._of(experiment), self.scale)
+        return frame_of(self.recorded_of(experiment), self.kept_at)
 
     def records(
         self,
@@ -333,7 +367,7 @@ class OpenResult:
         if not self.recorded:
             work = MEASURE_PUBLISHED if experiment in GRIDS else TRAIN
             train_all(self.plan(experiment), self.place(), work=work)
-        if found := self._of(experiment):
+        if found := self.recorded_of(experiment):
             return found
         raise UserError(
             f"no run of {experiment} is recorded at scale {self.scale}; train them with "
@@ -354,7 +388,7 @@ class OpenResult:
     ) -> str:  # empty if all planned runs are recorded
         "Number of recorded runs among the planned ones, as a sentence for captions."
         planned = {c.id for c in self.plan(experiment)}
-        drawn = {r.id for r in self._of(experiment)}
+        drawn = {r.id for r in self.recorded_of(experiment)}
         if planned <= drawn:
             return ""
         others = len(drawn - planned)
@@ -406,7 +440,7 @@ class OpenResult:
         "Show a figure with its caption."
         file, png = self._file(name), as_png(fig)
         about = dict(title=title, caption=caption, notebook=self.name)
-        self._keep(data, file, lambda: save_figure(png, self.scale, file, data, **about))
+        self._keep(data, file, lambda: save_figure(png, self.kept_at, file, data, **about))
         plt.close(fig)
         self._show(png, f"**{title}.** {caption}")
 
@@ -436,7 +470,7 @@ class OpenResult:
         "Show a table with its caption."
         file, numbers = self._file(name), table if data is None else data
         about = dict(title=title, caption=caption, notebook=self.name)
-        self._keep(numbers, file, lambda: save_table(table, self.scale, file, **about, data=data))
+        self._keep(numbers, file, lambda: save_table(table, self.kept_at, file, **about, data=data))
         display(Markdown(f"**{title}.** {caption}\n\n{markdown_table(table)}"))
 
     def answers(
@@ -448,12 +482,12 @@ class OpenResult:
         "Show the answers to its claims."
         claims = list(claims)
         experiments = {claim.experiment for claim in claims} - {None}
-        costs = {e: cost_of(self._of(str(e))) for e in experiments}
+        costs = {e: cost_of(self.recorded_of(str(e))) for e in experiments}
         lines = [summary(claim, data, costs.get(claim.experiment)) for claim in claims]
         shown = pd.DataFrame([_shown(line) for line in lines])
         shown = shown.loc[:, (shown != "").any()]  # without empty columns
         saved = pd.DataFrame(lines)
-        saved.insert(1, "scale", self.scale)
+        saved.insert(1, "scale", self.kept_at)
         saved.insert(2, "dataset", self.label)
         caption = f"{HOW_TO_READ} {caption}".strip()
         self.table(shown, f"{self.name}_answers", ANSWERS, caption, saved)
