@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
 from .core import UserError, as_path, check_choice, home, pick_device
-from .core import project_root, shown_commit, show_warning, write_atomic
+from .core import project_root, show_warning, write_atomic
 
 if TYPE_CHECKING:  # for annotations only
     import pandas as pd
@@ -504,6 +504,8 @@ def _not_one(id: str, scale: str | None, found: Sequence[tuple[str, str]]) -> st
 @_any_scale
 def runs_show(id, scale):
     "Show the configuration, provenance, history and metrics of a record."
+    from crate_nb.training.records import shown_commit
+
     _, record = _record(id, scale)
     of_levels = {"__all__": {"measures", "test_hits"}}
     hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}, "levels": of_levels}
@@ -833,7 +835,8 @@ def _version(name: str) -> str:
 def _facts() -> dict[str, str]:
     "Versions and machine, without names of users, hosts and folders; fails without torch."
     import torch
-    from crate_nb.core import core_count, device_name, git_commit
+    from crate_nb.core import core_count, device_name
+    from crate_nb.training.records import git_commit
 
     needs = [re.match(r"[\w.-]+", line) for line in metadata.requires("crate_nb") or ()]
     found = {"crate_nb": f"{__version__} (commit {git_commit() or 'unknown'})"}

@@ -8,7 +8,6 @@ import difflib, fcntl, glob, hashlib, importlib, io, json, logging, math, os, re
 import reprlib, subprocess, sys, tempfile, time, warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:  # for annotations only
 __all__ = ['SMALL_FILE', 'SAID', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
            'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'visible', 'parse_json',
            'content_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision',
-           'plain_torch', 'device_name', 'core_count', 'git_commit', 'shown_commit', 'say_once', 'progress_bar',
-           'show_warning', 'say_skipped']
+           'plain_torch', 'device_name', 'core_count', 'say_once', 'progress_bar', 'show_warning', 'say_skipped']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -557,58 +555,6 @@ def core_count() -> int:  # at least 1
     asked = max(1, int(given)) if given.isdecimal() else math.inf
     return min(joblib.cpu_count(), asked)
 
-# %% ../nbs/core.ipynb #86e5bc90
-def _git(*args: str) -> subprocess.CompletedProcess:
-    "Run git in the folder of the package, whatever repository the environment names."
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    how: dict[str, Any] = dict(capture_output=True, encoding="utf-8", errors="replace", timeout=10)
-    return subprocess.run(["git", *args], cwd=_package, env=env, **how)
-
-
-def _is_cloned() -> bool:
-    "Whether the package lies in its own clone, not in a repository that it was copied into."
-    prefix = _git("rev-parse", "--show-prefix")
-    if "safe.directory" in prefix.stderr:
-        say_once(
-            "git reads no commit from a clone of another user; if you trust it, run "
-            f"git config --global --add safe.directory {_package.parent}"
-        )
-    if prefix.stdout.strip() != f"{_package.name}/":
-        return False
-    tracked = _git("ls-files", "--error-unmatch", "core.py", "../nbs/core.ipynb")
-    return not tracked.returncode
-
-
-@lru_cache  # cached, since a process keeps the code that it started with
-def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
-    "The commit of the running code, as of the first call."
-    try:
-        if not _is_cloned():
-            return None
-        head = _git("rev-parse", "--short=12", "HEAD")
-        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    if head.returncode:
-        return None
-    return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
-
-# %% ../nbs/core.ipynb #c0331702
-@lru_cache
-def shown_commit(
-    commit: str | None,  # as in a record, such as `3f2a9c1+changes`
-) -> str:  # unchanged outside a clone or in a shallow one
-    "A commit for display; `unknown commit` marks one that is not in the history of this clone."
-    said = str(commit)
-    try:
-        is_whole = _git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
-        is_whole = is_whole and _is_cloned()
-        name = f"{said.partition('+')[0]}^{{commit}}"
-        is_unknown = is_whole and commit and _git("cat-file", "-e", name).returncode
-    except (OSError, subprocess.TimeoutExpired):
-        return said
-    return f"{said} (unknown commit)" if is_unknown else said
-
 # %% ../nbs/core.ipynb #70dc11e6
 SAID: set[str] = set()  # warnings that were logged, also by the parent process
 
@@ -642,15 +588,33 @@ class _Log(tqdm):
         super().close()
 
 
+class _Cell(tqdm):
+    "In a notebook: one output, which is rewritten."
+
+    def __init__(self, *args, **options):
+        self.shown: Any = None
+        super().__init__(*args, file=io.StringIO(), **options)
+
+    def display(self, msg=None, pos=None):
+        from IPython.display import display
+
+        line = {"text/plain": str(self)}
+        if self.shown:
+            self.shown.update(line, raw=True)
+        else:
+            self.shown = display(line, raw=True, display_id=True)
+
+
 def progress_bar(
     items: Iterable | None = None,  # iterated and counted; None: call `update`
     **options,  # of tqdm, such as `total`, `desc` and `unit`
 ) -> tqdm:
-    "A progress bar on stderr; in a file, one line per minute and a last line."
-    is_jupyter = type(sys.stderr).__module__.startswith("ipykernel")
-    redraws = is_jupyter or getattr(sys.stderr, "isatty", bool)()  # a logger's stream has none
+    "A progress bar on stderr or in a notebook; in a file, a line a minute and a last line."
+    if type(sys.stderr).__module__.startswith("ipykernel"):
+        return _Cell(items, **options)
     if sys.stderr is None:  # it is closed
         options["disable"] = True
+    redraws = getattr(sys.stderr, "isatty", bool)()  # a logger's stream has none
     return (tqdm if redraws else _Log)(items, **options)
 
 

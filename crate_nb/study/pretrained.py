@@ -13,7 +13,7 @@ from typing import Any
 import itertools, warnings
 import pandas as pd, torch, torch.nn as nn
 from torch import Tensor
-from ..core import UserError, as_path, shown_commit
+from ..core import UserError, as_path
 from ..models.layer import VARIANTS
 from ..models.family import LayeredModel
 from ..models.hub import About, classifies
@@ -22,7 +22,7 @@ from ..models.wrappers import unwrapped
 from ..training.data import CLASSES, STATISTICS
 from ..training.pictures import ENDINGS, read_image, visible_files
 from ..training.runs import RunConfig, unused_options
-from ..training.records import Record, check_record, tested_images, unpack_hits
+from ..training.records import Record, check_record, shown_commit, tested_images, unpack_hits
 from ..training.engine import Place, as_place
 from ..training.loop import trained_model
 

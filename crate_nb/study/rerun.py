@@ -8,8 +8,8 @@ __all__ = ['train_again', 'compare_trained', 'compare_measured']
 # %% ../../nbs/study/rerun.ipynb #8dd0d8092fe74a7c96281538738b07e2
 import tempfile
 from pathlib import Path
-from ..core import UserError, pick_device, shown_commit
-from ..training.records import Record, Store, compare_runs
+from ..core import UserError, pick_device
+from ..training.records import Record, Store, compare_runs, shown_commit
 from ..training.engine import Place, can_compile
 from ..training.loop import train
 from ..training.measured import MEASURE_TOLERANCE, compare_measures, train_and_measure

@@ -18,7 +18,7 @@ import pandas as pd, pydantic, torch
 from safetensors.torch import save
 from torch import Tensor, nn
 from .. import __version__
-from ..core import UserError, check_kind, device_name, git_commit, home, mix, pick_device
+from ..core import UserError, check_kind, device_name, home, mix, pick_device
 from ..core import plain_torch, progress_bar, reading, tensor_digest, write_atomic
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
 from ..models.family import LayeredModel, count_parameters
@@ -26,7 +26,7 @@ from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
 from .augment import SHIFTS
 from .runs import RunConfig, rule_digests, varied_fields, without_idle
-from .records import Record, Store, check_record, training_command
+from .records import Record, Store, check_record, git_commit, training_command
 from .engine import Engine, NotCaptured, NotLoaded, Place, as_place, can_compile
 from .engine import cpu_threads, is_long, own_stream, pick_engine
 from .step import Batches, OtherRun, Step, architecture_of, build_model

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np, pandas as pd, torch, torch.nn.functional as F
 from scipy import optimize
 from torch import Tensor, nn
-from ..core import UserError, check_kind, git_commit, pick_device, plain_torch
+from ..core import UserError, check_kind, pick_device, plain_torch
 from ..objective.srr import SPARSITY, srr_terms
 from ..models.layer import VARIANTS, why_no_paths
 from ..models.family import Classifier, model_paths
@@ -26,7 +26,7 @@ from ..measures.measure import MeasureSettings, Subject
 from .data import normalise
 from .augment import resize
 from .runs import Grid, RunConfig
-from .records import Record, check_record
+from .records import Record, check_record, git_commit
 from .engine import Place, as_place, cpu_threads
 from .sweeps import Work
 from .step import build_model, check_same_images, data_for, find_start

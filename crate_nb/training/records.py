@@ -4,17 +4,17 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'IMAGES', 'Record', 'check_record', 'read_record', 'pack_hits', 'unpack_hits', 'tested_images', 'Busy',
-           'training_name', 'training_command', 'record_files', 'Store', 'compare_runs']
+           'training_name', 'training_command', 'record_files', 'Store', 'compare_runs', 'git_commit', 'shown_commit']
 
 # %% ../../nbs/training/records.ipynb #06f9bc70
-import fcntl, hashlib, json, logging, math, os, re, shlex, time
+import fcntl, hashlib, json, logging, math, os, re, shlex, subprocess, time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
-import numpy as np, pandas as pd, pydantic
+import crate_nb, numpy as np, pandas as pd, pydantic
 from ..core import UserError, check_kind, home, parse_json, read_file, reading, say_once
 from ..core import write_atomic
 from ..models.layer import VARIANTS
@@ -633,3 +633,58 @@ def compare_runs(
         return "different", table
     says_something = (table.allowed < table.record.abs()).all()
     return "as another seed would be" if says_something else "not checkable", table
+
+# %% ../../nbs/training/records.ipynb #0fb64044
+_package = Path(crate_nb.__file__).resolve().parent
+
+
+def _git(*args: str) -> subprocess.CompletedProcess:
+    "Run git in the folder of the package, whatever repository the environment names."
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    how: dict[str, Any] = dict(capture_output=True, encoding="utf-8", errors="replace", timeout=10)
+    return subprocess.run(["git", *args], cwd=_package, env=env, **how)
+
+
+def _is_cloned() -> bool:
+    "Whether the package lies in its own clone, not in a repository that it was copied into."
+    prefix = _git("rev-parse", "--show-prefix")
+    if "safe.directory" in prefix.stderr:
+        say_once(
+            "git reads no commit from a clone of another user; if you trust it, run "
+            f"git config --global --add safe.directory {_package.parent}"
+        )
+    if prefix.stdout.strip() != f"{_package.name}/":
+        return False
+    tracked = _git("ls-files", "--error-unmatch", "core.py", "../nbs/core.ipynb")
+    return not tracked.returncode
+
+
+@lru_cache  # cached, since a process keeps the code that it started with
+def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
+    "The commit of the running code, as of the first call."
+    try:
+        if not _is_cloned():
+            return None
+        head = _git("rev-parse", "--short=12", "HEAD")
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if head.returncode:
+        return None
+    return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
+
+# %% ../../nbs/training/records.ipynb #582dbae1
+@lru_cache
+def shown_commit(
+    commit: str | None,  # as in a record, such as `3f2a9c1+changes`
+) -> str:  # unchanged outside a clone or in a shallow one
+    "A commit for display; `unknown commit` marks one that is not in the history of this clone."
+    said = str(commit)
+    try:
+        is_whole = _git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+        is_whole = is_whole and _is_cloned()
+        name = f"{said.partition('+')[0]}^{{commit}}"
+        is_unknown = is_whole and commit and _git("cat-file", "-e", name).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return said
+    return f"{said} (unknown commit)" if is_unknown else said

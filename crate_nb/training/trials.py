@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
 from .. import __version__
-from ..core import UserError, device_name, git_commit, home, parse_json, progress_bar
+from ..core import UserError, device_name, home, parse_json, progress_bar
 from ..core import read_file, write_atomic
 from .runs import Identified, Seed, reading_fields
-from .records import IMAGES, record_files
+from .records import IMAGES, git_commit, record_files
 
 # %% ../../nbs/training/trials.ipynb #0f920006
 class Trial(Identified):
