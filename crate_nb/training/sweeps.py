@@ -442,6 +442,7 @@ def _run_all(configs: Sequence[RunConfig], place: Place, work: Work, force: bool
     total, title = sum(call[-1] for call in calls.values()), f"{len(calls)} runs"
     with progress_bar(total=total, unit="step", desc=title, disable=not place.progress) as bar:
         ended = _run_batches(calls, devices, bar)
+        bar.set_postfix(ended=f"{len(ended)}/{len(calls)}")
     return {id: why for id, why in ended.items() if why}
 
 # %% ../../nbs/training/sweeps.ipynb #16a00013
