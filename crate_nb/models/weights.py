@@ -7,7 +7,7 @@ __all__ = ['FORMAT', 'FREE', 'weights_digest', 'round_to_half', 'as_float32', 'p
            'read_weights', 'resize_positions', 'check_start', 'fit_weights']
 
 # %% ../../nbs/models/weights.ipynb #a1c00004
-import json, math, re, tarfile, warnings, zipfile
+import json, math, re, warnings, zipfile
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -115,19 +115,13 @@ def _file_of(path: Path) -> Path:
 
 
 def _check_zip(path: Path) -> list[str]:  # names of its members
-    "Reject a TorchScript program, and a compressed zip archive (a possible bomb)."
+    "Reject a compressed zip archive (a possible bomb)."
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-    names = [m.filename for m in members]
-    if any(name.endswith("/constants.pkl") for name in names):
-        raise UserError(
-            f"{path} is a TorchScript program, and nothing in it was run; if you trust it, "
-            "torch.save the state_dict() of torch.jit.load(path)"
-        )
     unpacked = sum(m.file_size for m in members)
     if any(m.compress_type for m in members) or unpacked > path.stat().st_size:
         raise UserError(f"{path} is a compressed archive; ask for a file of torch.save")
-    return names
+    return [m.filename for m in members]
 
 
 def _inert() -> list[Any]:
@@ -150,8 +144,6 @@ def _read_pickle(path: Path) -> Any:
         if zipfile.is_zipfile(path):
             if _check_zip(path)[0].endswith(".npy"):
                 return dict(np.load(path, allow_pickle=False))
-        elif tarfile.is_tarfile(path):  # as old torch wrote and `torch.load` would unpack
-            raise UserError(f"{path} is a tar archive; ask for a file of torch.save")
         quiet = warnings.catch_warnings(action="ignore")  # about unusual pickles
         with quiet, torch.serialization.safe_globals(_inert()):
             return torch.load(path, map_location="cpu", weights_only=True)
