@@ -195,7 +195,7 @@ def _rule_chart(table: pd.DataFrame) -> Any:
     layers = [name for name in table if name.isdigit()]
     lists = dict(eps=(EPSILONS, 1.0), length=(LENGTHS, 1.0), step=(STEPS, 0.1))
     trends = alt.Scale(domain=["falls", "rises"], range=["#0173b2", "#d55e00"])
-    color = alt.Color("trend:N", scale=trends, legend=alt.Legend(orient="bottom", title=None))
+    color = alt.Color("trend:N", scale=trends, legend=alt.Legend(symbolLimit=0, orient="bottom", title=None))
     return (
         alt.Chart(_inline(table), width=200, height=190)
         .transform_filter(" && ".join(f"datum.{name} == {name}" for name in lists))
