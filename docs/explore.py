@@ -123,7 +123,8 @@ def _looks(table: pd.DataFrame) -> tuple[Any, Any, Any]:
     rows = {row.paper or name: row.color for name, row in VARIANTS.items()}
     rows = {name: color for name, color in rows.items() if name in set(table.member)}
     columns = alt.expr("max(2, floor(windowSize()[0] / 160))")
-    look = dict(legend=dict(orient="bottom", columns=columns, title=None, symbolOpacity=1))
+    legend = dict(orient="bottom", columns=columns, title=None, symbolOpacity=1, symbolLimit=0)
+    look = dict(legend=legend)
     color = alt.Color("member:N", scale=dict(domain=list(rows), range=list(rows.values())), **look)
     shape = alt.Shape("member:N", scale=dict(domain=list(rows)), **look)
     return color, shape, alt.selection_point(fields=["member"], bind="legend")
@@ -195,7 +196,7 @@ def _rule_chart(table: pd.DataFrame) -> Any:
     layers = [name for name in table if name.isdigit()]
     lists = dict(eps=(EPSILONS, 1.0), length=(LENGTHS, 1.0), step=(STEPS, 0.1))
     trends = alt.Scale(domain=["falls", "rises"], range=["#0173b2", "#d55e00"])
-    color = alt.Color("trend:N", scale=trends, legend=alt.Legend(symbolLimit=0, orient="bottom", title=None))
+    color = alt.Color("trend:N", scale=trends, legend=alt.Legend(orient="bottom", title=None))
     return (
         alt.Chart(_inline(table), width=200, height=190)
         .transform_filter(" && ".join(f"datum.{name} == {name}" for name in lists))
