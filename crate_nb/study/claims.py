@@ -171,9 +171,9 @@ def _estimates(test: Test, data: Any, eps: float | None) -> list[Estimate | None
 
 
 def claim(
-    id: str,  # the first fields of a `Claim`
-    source: str,
-    text: str,
+    id: str,  # name, such as tab3-behind
+    source: str,  # figure or table, and section
+    text: str,  # the tested statement, in one line
     **fields: Any,  # other fields of a `Claim`
 ) -> Callable[[Test], Claim]:
     "Make a claim of the function that follows."
@@ -247,7 +247,7 @@ class Tested:
     setting: str  # a label of `other_settings`; empty: the source's setting
     eps: float | None  # one of the claim's
     estimates: list[Estimate]  # empty if it is not run
-    answer: Answer
+    answer: Answer  # of the estimates
 
 
 def _tested(claim: Claim, data: Any, setting: str, test: Test, eps: float | None) -> Tested:
