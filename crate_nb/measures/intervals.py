@@ -99,7 +99,7 @@ class Estimate:
     0.0034
     """
 
-    values: Any  # a sequence of float, kept as a tuple
+    values: Any
     label: str = ""
     threshold: float = 0.0
     below: bool = False
