@@ -170,13 +170,34 @@ def _estimates(test: Test, data: Any, eps: float | None) -> list[Estimate | None
     return [found] if found is None or isinstance(found, Estimate) else list(found)
 
 
-def claim(
-    id: str,  # name, such as tab3-behind
-    source: str,  # figure or table, and section
-    text: str,  # the tested statement, in one line
-    **fields: Any,  # other fields of a `Claim`
-) -> Callable[[Test], Claim]:
-    "Make a claim of the function that follows."
+def claim(id: str, source: str, text: str, **fields: Any) -> Callable[[Test], Claim]:
+    """Make a claim of the function that follows.
+
+    Parameters
+    ----------
+    id : str
+        Name, such as tab3-behind.
+    source : str
+        Figure or table, and section.
+    text : str
+        The tested statement, in one line.
+    **fields
+        Other fields of a `Claim`, such as `unit="points"`.
+
+    Returns
+    -------
+    callable
+        A decorator: the function becomes the test of a `Claim`.
+
+    Examples
+    --------
+    >>> from crate_nb import Estimate, claim
+    >>> @claim("even", "my notes", "accuracy is above one half", about="own")
+    ... def above_half(runs):
+    ...     return Estimate(runs, "accuracy", threshold=0.5)
+    >>> above_half.id, above_half([0.6, 0.7, 0.65])[0].n
+    ('even', 3)
+    """
     return lambda test: Claim(id, source, text, test, **fields)
 
 # %% ../../nbs/study/claims.ipynb #c1a10041
