@@ -180,8 +180,8 @@ class Estimate:
     def _p(self, sign: int) -> float:
         "One-sided p that the quantity is not above (sign 1) or not below (sign -1) the threshold."
         if self.is_drawn:
-            beyond = sum(sign * (x - self.threshold) <= 0 for x in self.values)
-            return 1.0 if self.grids < MIN_SEEDS else (1 + beyond) / (1 + len(self.values))
+            beyond = np.sum(sign * (np.array(self.values) - self.threshold) <= 0)
+            return 1.0 if self.grids < MIN_SEEDS else float((1 + beyond) / (1 + len(self.values)))
         if self.n < MIN_SEEDS:
             return 1.0
         distance = sign * (self.mean - self.threshold)

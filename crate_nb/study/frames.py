@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['Cell', 'SEEDS', 'WORLDS', 'label_at', 'records_of', 'frame_of', 'runs', 'cost_of', 'probe_table', 'srr_by_layer',
-           'hit_noise', 'test_noise', 'accuracy_sum', 'difference', 'by_rule', 'seed_mean', 'wavering', 'made_up']
+           'of_variants', 'hit_noise', 'test_noise', 'accuracy_sum', 'difference', 'by_rule', 'seed_mean', 'wavering',
+           'made_up']
 
 # %% ../../nbs/study/frames.ipynb #0683c278
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ import numpy as np, pandas as pd
 from ..core import UserError
 from ..measures.intervals import Estimate
 from ..models.layer import VARIANTS
-from ..training.runs import RunConfig, read_rules
+from ..training.runs import FOUR, RunConfig, read_rules
 from ..training.records import Record, Store, tested_images, training_name, unpack_hits
 from ..training.sweeps import dataset_label, plan, sizes_of
 from .printed import printed_accuracy
@@ -25,7 +26,10 @@ def label_at(
     dataset: str,  # a label
 ) -> str:
     "`dataset`, or another label if the scale has records but none of `dataset`."
-    labels = {row["dataset"] for row in Store(scale).rows()}
+    return _label_in({row["dataset"] for row in Store(scale).rows()}, dataset)
+
+
+def _label_in(labels: set[str], dataset: str) -> str:
     return dataset if dataset in labels or not labels else min(labels)
 
 
@@ -36,9 +40,9 @@ def records_of(
     seeds: Sequence[int] | None = None,  # None: all recorded seeds
 ) -> list[Record]:
     "The records of a scale and data set, or those of an experiment."
-    label = dataset_label(scale, dataset)
-    label = label if dataset else label_at(scale, label)
-    found = [r for r in Store(scale) if r.config.dataset == label]
+    every, label = list(Store(scale)), dataset_label(scale, dataset)
+    label = label if dataset else _label_in({r.config.dataset for r in every}, label)
+    found = [r for r in every if r.config.dataset == label]
     found = [r for r in found if seeds is None or r.config.seed in seeds]
     if experiment is None:
         return found
@@ -145,6 +149,16 @@ def srr_by_layer(
         str(variant): f.pivot(index=["seed", "epoch"], columns="layer", values="srr")
         for variant, f in by_variant
     }
+
+
+def of_variants(
+    probes: pd.DataFrame,  # from `probe_table`
+    eps: float,  # a recorded distortion
+    estimates: Callable[[str, pd.DataFrame], list],  # (variant, its SRR by layer) -> estimates
+) -> list:  # None for a variant without runs
+    "Estimates on the SRR of each of the paper's four variants."
+    frames = srr_by_layer(probes, eps)
+    return [e for v in FOUR for e in (estimates(v, frames[v]) if v in frames else [None])]
 
 # %% ../../nbs/study/frames.ipynb #c1a10033
 def _by_chance(sums: np.ndarray) -> float:

@@ -284,6 +284,7 @@ class OpenResult:
         self._spec = self.label if use_recorded else p.dataset
         self._device = p.device
         self._handle: Any = None  # of the answer in words
+        self._found: dict[str, list[Record]] = {}  # by experiment
 
     def in_short(
         self,
@@ -344,10 +345,14 @@ class OpenResult:
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS` or of `runs.PARTS`
     ) -> list[Record]:
-        "The recorded runs of an experiment, without training."
-        if self._settings:
-            return list(filter(None, map(Store(OWN).get, self.plan(experiment))))
-        return records_of(self.scale, experiment, self.label, self.seeds)
+        "The recorded runs of an experiment, without training; read once, at the first call."
+        if experiment not in self._found:
+            self._found[experiment] = (
+                list(filter(None, map(Store(OWN).get, self.plan(experiment))))
+                if self._settings
+                else records_of(self.scale, experiment, self.label, self.seeds)
+            )
+        return self._found[experiment]
 
     def runs(
         self,
@@ -367,6 +372,7 @@ class OpenResult:
         if not self.recorded:
             work = MEASURE_PUBLISHED if experiment in GRIDS else TRAIN
             train_all(self.plan(experiment), self.place(), work=work)
+            self._found.clear()
         if found := self.recorded_of(experiment):
             return found
         raise UserError(
