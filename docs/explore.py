@@ -10,8 +10,9 @@ import pandas as pd, torch
 from crate_nb.core import generator
 from crate_nb.objective.pitfalls import RULE_NAMES, toy_starts, toy_trajectory
 from crate_nb.models.layer import VARIANTS
-from crate_nb.training.runs import QUICK_SCALES, SCALES, rules_here, varied_fields
+from crate_nb.training.runs import QUICK_SCALES, SCALES, varied_fields
 from crate_nb.training.records import Record, Store, training_name
+from crate_nb.study.frames import sealed_ids
 
 
 def can_draw() -> bool:
@@ -253,16 +254,6 @@ document.querySelectorAll(".chart").forEach((place, i) => {
 """
 
 
-def running() -> set[str]:
-    "Ids of the runs of frozen rules that lack some of them: they have no result yet."
-    found: set[str] = set()
-    for rule in rules_here().values():
-        ids, store = {c.id for c in rule.configs()}, Store(rule.scale)
-        if rule.outcome and any(id not in store for id in ids):
-            found |= ids
-    return found
-
-
 def explore_page(
     scale: str,  # a row of `runs.SCALES`
 ) -> str:  # HTML
@@ -271,8 +262,10 @@ def explore_page(
 
     convert: Any = import_module("vl_convert")
     vega = markupsafe.Markup(convert.javascript_bundle())
-    apart = running()
-    held = {name: [r for r in Store(name) if r.id not in apart] for name in shown_scales(scale)}
+    held = {}
+    for name in shown_scales(scale):
+        store, sealed = Store(name), sealed_ids(Store(name))
+        held[name] = [r for r in store if r.id not in sealed]
     tables = record_table(held), layer_table(held), rule_table()
     charts = zip((_record_chart, _layer_chart, _rule_chart), tables)
     specs = [chart(table).to_dict() if len(table) else None for chart, table in charts]

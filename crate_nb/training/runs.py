@@ -584,11 +584,12 @@ class Rule(Strict):
     runs: tuple[Grid, ...]  # runs in training order
     candidates: tuple[Grid, ...] = ()  # also fixed by the rule; earlier runs select some of them
     outcome: str = ""  # digest of the code of the primary outcome, see `study.outcomes`
+    sealed: bool = False  # pages show its runs only when all are recorded; not in the digest
 
     @property
     def digest(self) -> str:
         "12 hex digits: the hash of the rule; fields added later count only if set."
-        later = {name for name in ("candidates", "outcome") if not getattr(self, name)}
+        later = {name for name in ("candidates", "outcome") if not getattr(self, name)} | {"sealed"}
         said = json.dumps(self.model_dump(mode="json", exclude=later), sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 
