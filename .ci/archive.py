@@ -12,7 +12,7 @@ from rocrate.model.computationalworkflow import ComputationalWorkflow
 from rocrate.model.computerlanguage import ComputerLanguage
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
-from crate_nb.training.data import TREES
+from crate_nb.training.data import SOURCES
 from crate_nb.training.records import Record, Store, training_command, training_name
 from crate_nb.training.runs import RunConfig
 
@@ -94,9 +94,10 @@ def tool(crate: ROCrate, provenance: dict) -> ContextEntity:
 
 def images(crate: ROCrate, name: str) -> list:
     "The data set of a run, if it is a repository of images."
-    if name not in TREES:
+    if name not in SOURCES or not (repository := SOURCES[name].repository):
         return []
-    id = f"https://github.com/{TREES[name].repository}/tree/{TREES[name].commit}"
+    commit = SOURCES[name].urls[0].rpartition("/")[2].partition(".")[0]
+    id = f"https://github.com/{repository}/tree/{commit}"
     told = dict(name=name, subjectOf={"@id": "data/croissant.json"})
     return [crate.get(f"{id}/") or crate.add_dataset(id, properties=told)]
 

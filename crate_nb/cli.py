@@ -573,13 +573,13 @@ def _split_text(name: str, x, y, classes: int) -> str:
 def data_command(name, folder, size):
     """Fetch, verify and describe a data set.
 
-    NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder: images in class folders, images
-    with a metadata.csv, or parquet.
+    NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder: images in class folders
+    or parquet.
     """
-    from crate_nb.training.data import ARCHIVES, TREES, load_data
+    from crate_nb.training.data import SOURCES, load_data
 
-    if folder and name not in (known := (*ARCHIVES, *TREES)):
-        raise UserError(f"--folder is for {', '.join(known)}; {name} is no download")
+    if folder and name not in SOURCES:
+        raise UserError(f"--folder is for {', '.join(SOURCES)}; {name} is no download")
     d = load_data(name, folder, size)
     if size and d.x_train.shape[2] != size:
         raise UserError(f"--size is for folders; a run resizes {name} to its image_size")

@@ -20,7 +20,7 @@ from ..models.hub import About, classifies
 from ..models.probe import evaluating
 from ..models.wrappers import unwrapped
 from ..training.data import CLASSES, STATISTICS
-from ..training.pictures import ENDINGS, read_image, visible_files
+from ..training.pictures import ENDINGS, find_images, read_image
 from ..training.runs import RunConfig, unused_options
 from ..training.records import Record, check_record, shown_commit, tested_images, unpack_hits
 from ..training.engine import Place, as_place
@@ -380,7 +380,7 @@ def image_files(
         if not path.is_dir():
             files.append(path)
             continue
-        found = visible_files(path, *ENDINGS)
+        found = find_images(path)
         if not found:
             raise UserError(f"the folder {path} holds no images ({', '.join(ENDINGS)})")
         files += found
