@@ -59,7 +59,7 @@ refresh: .venv/dev ## export the modules and save fresh outputs in all notebooks
 
 ROOT = $(if $(filter 0,$(shell id -u)),--allow-root) # in a container, the only user is often root
 lab: .venv/dev hooks ## JupyterLab with the project's kernel; saved notebooks are clean, as git wants them
-	cd nbs && PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab $(ROOT) --ContentsManager.pre_save_hook=nbdev.clean.clean_jupyter
+	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab $(ROOT) --LabApp.default_url=/lab/tree/nbs --ContentsManager.pre_save_hook=nbdev.clean.clean_jupyter
 
 hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them cell by cell
 	git config --local include.path ../.gitconfig

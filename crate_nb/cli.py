@@ -4,10 +4,9 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import ast, difflib, errno, io, json, os, platform, re, shlex, shutil, sys, tempfile, time, warnings
+import difflib, errno, io, json, os, platform, re, shlex, shutil, sys, tempfile, time, warnings
 from collections.abc import Mapping, Sequence
 from importlib import metadata
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
@@ -32,33 +31,10 @@ class _Commands(click.Group):
         return super().get_command(ctx, check_choice("command", name, self.commands))
 
 
-class _Group(_Commands):
-    """Repeat an option for each of its values: `--only fig1 tab3` is `--only fig1 --only tab3`.
-
-    For `--set` and `--where`, a word without `=` is an argument: in
-    `measure --set layernorm=removed ID`, ID is the id.
-    """
-
-    several = ("--only", "--seeds", "--set", "--where", "--classes", "--sbatch")
-    pairs = ("--set", "--where", "--sbatch")
-
-    def resolve_command(self, ctx, args):
-        out, option = [], None
-        for a in args:
-            if a.startswith("-"):
-                option = a if a in self.several else None
-                out.append(a)
-            elif option and out[-1] != option and ("=" in a or option not in self.pairs):
-                out += [option, a]
-            else:
-                out.append(a)
-        return super().resolve_command(ctx, out)
-
-
 _CONTEXT = dict(help_option_names=["-h", "--help"], show_default=True, max_content_width=110)
 
 
-@click.group(cls=_Group, context_settings=_CONTEXT)
+@click.group(cls=_Commands, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="crate-nb")
 def cli():
     """Reproduce a study of sparse rate reduction in transformer-like models.
@@ -89,15 +65,10 @@ def _wrong_usage(wrong: click.ClickException) -> str:
 
 
 def _run_fields() -> dict[str, str]:
-    "Field of a run -> description, parsed from the source."
-    tree = ast.parse((files("crate_nb.training") / "runs.py").read_text("utf-8"))
-    (run,) = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "RunConfig"]
-    fields = ((n.target, n.value) for n in run.body if isinstance(n, ast.AnnAssign))
-    return {
-        ast.unparse(name): ast.literal_eval(value.args[1])
-        for name, value in fields
-        if isinstance(value, ast.Call)
-    }
+    "Field of a run -> description."
+    from crate_nb.training.runs import RunConfig
+
+    return {name: str(field.description) for name, field in RunConfig.model_fields.items()}
 
 
 def _mend_streams():
@@ -231,7 +202,7 @@ def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
     "--seeds",
     multiple=True,
     type=int,
-    help="Use only these seeds, such as 0 1 2, and train their missing runs. This overwrites the "
+    help="Use only this seed (repeat for more), and train their missing runs. This overwrites the "
     "figures of the scale.  [default: all recorded seeds and those of the scale]",
 )
 @_device
@@ -331,8 +302,6 @@ def _changes(settings: Sequence[str]) -> dict[str, Any]:
     clash = _WITH_OPTIONS & changes.keys()
     if clash:
         raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
-    for name in changes:
-        check_choice("parameter", name, _run_fields())
     return changes
 
 
@@ -350,7 +319,7 @@ class _Train(click.Command):
 
 @cli.command("train", cls=_Train)
 @_scale
-@_settings("Override fields of the configuration, such as variant=crate-t srr_layer=12 seed=1.")
+@_settings("Change a field of the configuration, such as variant=crate-t; repeat for more.")
 @_dataset
 @_device
 @click.option(
@@ -371,7 +340,7 @@ class _Train(click.Command):
 @click.option("--force", is_flag=True, help="Train the run even if it is recorded.")
 def train_command(scale, settings, dataset, device, threads, init, recipe, force):
     "Train one run of a scale, with some fields changed."
-    changes = _changes(settings)  # before the slow import of torch
+    changes = _changes(settings)
     from crate_nb.training.runs import scale_config
     from crate_nb.training.records import Store
     from crate_nb.training.step import start_from
@@ -442,7 +411,7 @@ _where = click.option(
     "conditions",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Only records with these values, such as variant=crate seed=0.",
+    help="Only records with this value, such as variant=crate; repeat for more.",
 )
 
 
@@ -771,8 +740,8 @@ def measure_command(id, scale, dataset, device, init, settings):
 @_any_scale
 @click.option(
     "--classes",
-    multiple=True,
-    help="Class names, in label order.  [default: those of a known data set, else numbers]",
+    help="Class names in label order, separated by commas.  [default: those of a known data set, "
+    "else numbers]",
 )
 @click.option("--half", is_flag=True, help="Round to half precision, which halves the file.")
 @click.option("--force", is_flag=True, help="Replace an earlier export, even an edited one.")
@@ -785,7 +754,7 @@ def export_command(id, folder, scale, classes, half, force):
     from crate_nb.study.pretrained import export
 
     scale, record = _record(id, scale)
-    out = export(record, folder, scale, classes or None, half, force)
+    out = export(record, folder, scale, classes and classes.split(","), half, force)
     click.echo(f"model: {os.path.relpath(out)}")
 
 # %% ../nbs/cli.ipynb #c3e00004

@@ -7,7 +7,7 @@ from __future__ import annotations
 import difflib, fcntl, glob, hashlib, importlib, io, json, logging, math, os, re
 import reprlib, subprocess, sys, tempfile, time, warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # for annotations only
 
 # %% auto #0
 __all__ = ['SMALL_FILE', 'SAID', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
-           'temporary_home', 'write_atomic', 'reading', 'as_path', 'read_file', 'visible', 'parse_json',
+           'temporary_home', 'write_atomic', 'reading', 'is_there', 'as_path', 'read_file', 'visible', 'parse_json',
            'content_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision',
            'plain_torch', 'device_name', 'core_count', 'say_once', 'progress_bar', 'show_warning', 'say_skipped']
 
@@ -307,6 +307,18 @@ def reading(
         raise UserError(f"{failure} ({why}); {remedy}") from e
 
 # %% ../nbs/core.ipynb #c0ffee41
+def is_there(
+    path: str | Path,  # a file or folder
+) -> bool:
+    "Whether a path exists; a `UserError` if a folder above it can't be read."
+    with reading(f"{str(path)[:200]} can't be read", "allow it, or name another folder"):
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return True
+
+
 def as_path(
     text: str | Path,  # a user's text; a leading ~ is the home folder
 ) -> Path:  # may not exist
@@ -315,8 +327,7 @@ def as_path(
         raise UserError("an empty path; give the path of a file or folder (. is this folder)")
     with reading(f"{str(text)!r} is not a path", "give the path of a file or folder"):
         path = Path(text).expanduser()
-        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-            os.stat(path)
+        is_there(path)
     return path
 
 # %% ../nbs/core.ipynb #c0ffee34

@@ -11,14 +11,16 @@ __all__ = ['kendall', 'mean_tau', 'groups', 'granulated', 'measures_in', 'tau', 
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 import numpy as np, pandas as pd
 from scipy import stats
 from ..core import UserError, generator
 from .formulas import MEASURES
 
 # %% ../../nbs/measures/correlation.ipynb #6b9cc7fc
-def _numbers(x: Sequence[float] | np.ndarray) -> np.ndarray:
-    x = np.asarray(x, float)
+def _numbers(x: Any) -> np.ndarray:
+    x = np.ma.filled(x.astype(float), np.nan) if np.ma.isMaskedArray(x) else np.asarray(x)
+    x = x if x.dtype.kind in "iu" else x.astype(float)  # integers above 2^53 keep all digits
     missing = np.isnan(x).sum()
     if missing:
         raise UserError(
@@ -37,7 +39,8 @@ def kendall(
     measure, gap = _numbers(measure), _numbers(gap)
     if min(len(set(measure)), len(set(gap))) == 1:
         return 0.0
-    return float(stats.kendalltau(measure, gap, variant="b").statistic)
+    ranks = (np.unique(x, return_inverse=True)[1] for x in (measure, gap))
+    return float(stats.kendalltau(*ranks, variant="b").statistic)
 
 # %% ../../nbs/measures/correlation.ipynb #10b0000a
 def _members(replicates: Sequence) -> list[np.ndarray]:
@@ -184,6 +187,9 @@ def tau(
 def _check_columns(table: pd.DataFrame, wanted: Sequence[str]) -> None:
     if missing := [column for column in wanted if column not in table]:
         raise UserError(f"the table has no column {missing[0]!r}; it has {', '.join(table)}")
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise UserError(f"two columns are called {twice!r}; rename or drop one")
     if len(table) < 2:
         raise UserError(f"{len(table)} models in the table; tau needs at least two rows")
 

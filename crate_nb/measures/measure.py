@@ -124,6 +124,11 @@ class Outcome:
     count: int  # predictions: samples, or tokens
 
 
+def _are_probabilities(scores: Tensor) -> bool:
+    sums = scores.sum(-1)
+    return bool((scores >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-3))
+
+
 @torch.no_grad()
 def outcome_of(
     model: nn.Module,  # inputs -> scores (B, classes) or (B, classes, N)
@@ -131,7 +136,7 @@ def outcome_of(
     loss: Callable[[Tensor, Tensor], Tensor],  # scores, labels -> mean loss
 ) -> Outcome:
     "Mean loss, accuracy and margins; raise a `UserError` for no batches or mismatched labels."
-    total, right, counts, found = 0.0, 0, [], []
+    total, right, counts, found, are_logits = 0.0, 0, [], [], False
     for inputs, y in batches:
         scores = model(inputs)
         counts.append(len(y))
@@ -140,12 +145,19 @@ def outcome_of(
             kept = y != -100
             of_classes, labels = scores.movedim(1, -1)[kept], y[kept]
             found.append(margins(of_classes, labels))
+            are_logits |= not _are_probabilities(of_classes)
             right += int((of_classes.argmax(-1) == labels).sum())
             counts[-1] = len(found[-1])
         if counts[-1]:  # the loss of no label is nan
             total += float(loss(scores, y)) * counts[-1]
     if not sum(counts):
         raise UserError("the data set has no labelled samples; give batches, such as [(x, y)]")
+    if found and not are_logits:
+        warnings.warn(
+            "the scores are probabilities (from 0 to 1, with sum 1), but measures take logits; "
+            "give predict=, such as predict=lambda output: output.log()",
+            stacklevel=2,
+        )
     all_margins = torch.cat(found) if found else None
     accuracy = math.nan if all_margins is None else 100 * right / len(all_margins)
     return Outcome(total / sum(counts), accuracy, all_margins, sum(counts))
@@ -206,7 +218,9 @@ class Subject:
     @cached_property
     def weights(self) -> list[Tensor]:
         "Trained matrices W_1, ..., W_n."
-        return list(matrices_of(self.model).values())
+        if not (found := list(matrices_of(self.model).values())):
+            raise NotDefined("no matrix of the model is trained")
+        return found
 
     @cached_property
     def distances(self) -> list[Tensor]:
@@ -214,6 +228,8 @@ class Subject:
         if self.initial is None:
             raise NotDefined("it needs init=, the model before training")
         now, before = matrices_of(self.model), matrices_of(self.initial)
+        if not now:
+            raise NotDefined("no matrix of the model is trained")
         if {k: w.shape for k, w in now.items()} != {k: w.shape for k, w in before.items()}:
             raise NotDefined("init and the model have different trained matrices")
         return [w - before[k].to(w) for k, w in now.items()]

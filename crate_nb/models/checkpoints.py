@@ -209,6 +209,7 @@ def official_key(
 _WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema", "params")
 _ADDED = {*HELD_AS, "module"}  # parts of names that wrappers add at any depth
 _OUTERMOST = {"transformer", "blocks", "layers"}  # parts that a state dict may consist of
+_FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _NO_WEIGHTS = {"n_averaged", "total_ops", "total_params"}  # counters of AveragedModel and thop
 
 
@@ -286,7 +287,7 @@ def _check_weight(key: str, tensor: object):
         kind = "tensor without plain entries"
     elif tensor.nbytes > tensor.untyped_storage().nbytes():  # reading it may take terabytes
         kind = "view that repeats its entries"
-    elif not tensor.is_floating_point() and "num_batches_tracked" not in key:
+    elif tensor.dtype not in _FLOATS and "num_batches_tracked" not in key:
         kind = f"tensor of {str(tensor.dtype).removeprefix('torch.')}"
     elif not torch.isfinite(tensor).all():
         kind = "tensor with entries that are not finite"

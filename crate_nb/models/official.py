@@ -89,7 +89,8 @@ def _architecture_of(
     classes = len(state["head.1.weight"])
     if patch_dim != channels * patch**2 or not patch:
         raise UserError(
-            f"{patch_dim} values are no square patch of {channels} channels; give others"
+            f"{patch_dim} values are no square patch of {channels} channels; give their number, "
+            "such as channels=1 for grey images"
         )
     inner = len(state["layers.0.compress.U"]) if "layers.0.compress.U" in state else dim
     if heads is None and variant == "crate-identity":

@@ -169,6 +169,9 @@ def head_subspaces(
 ) -> Tensor:  # (K, d, p), a view of the weights
     "Bases from the rows of W_q, W_k or W_v, by head; our interpretation, not the paper's."
     check_choice("projection", which, _ORDER)
+    own = getattr(unwrapped(layer), "u", None)
+    if which == "value" and own is not None:  # the values of CRATE's attention are U^T Z
+        return own
     with_heads = [m for m in layer.modules() if _number(m, _HEADS) or _number(m, _HEAD_WIDTH)]
     for m, name in product(with_heads, (*_APART, *FUSED)):
         if isinstance(getattr(m, name, None), (nn.Module, Tensor)):
@@ -349,6 +352,12 @@ def _check_tokens(z: Any, name: str, size: int | None) -> None:
         raise RateUndefined(f"tokens that are not finite (NaN or inf) in the output of {name!r}")
 
 
+def _is_channels_last(z: Tensor, layer: nn.Module) -> bool:
+    "Whether (B, H, W, d) has as last axis what linear maps of the layer read, as in Swin."
+    widths = {w.shape[1] for w in layer.parameters() if w.ndim == 2}
+    return z.shape[3] in widths and z.shape[1] not in widths
+
+
 def tokens_of(
     output: object,  # what a layer gives
     name: str,  # of the layer, for messages
@@ -358,6 +367,8 @@ def tokens_of(
 ) -> Tensor:  # (B, N, d)
     "The tokens that a layer gives; a `UserError` if they are none, or lie (N, B, d) unannounced."
     z, sequence_first = tensor_of(output), adapter.sequence_first(unwrapped(layer))
+    if isinstance(z, Tensor) and z.ndim == 4 and _is_channels_last(z, layer):
+        z = z.flatten(1, 2)
     _check_tokens(z, name, None if sequence_first else size)
     if adapter.is_guess and z.shape[0] == z.shape[1] == size != 1:
         warnings.warn(

@@ -151,10 +151,11 @@ def _read_pickle(path: Path) -> Any:
         raise
     except Exception as e:
         named = re.search(r"GLOBAL (\S+)", str(e))
-        why = f"it imports {named[1]}" if named else type(e).__name__
+        remedy = "it is cut off, another kind of file or a pointer of Git LFS: download it again"
+        if named:
+            remedy = f"it imports {named[1]}: ask for its state_dict() alone"
         raise UserError(
-            f"{path} is no file of plain tensors ({why}), and nothing in it was run; get only its "
-            "state_dict(), or, if you trust it, save that of torch.load(path, weights_only=False)"
+            f"{path} is no file of plain tensors, and nothing in it was run; {remedy}"
         ) from e
 
 # %% ../../nbs/models/weights.ipynb #a1c0000e
@@ -316,8 +317,8 @@ def _mismatch(there: Mapping[str, Any], here: Mapping[str, Any], differ: Sequenc
             f"of another model ({differences}); runs do not support it, so use a loop of your own"
         )
     own = {"lam"} if made.lam is not None else set()  # set by the variant
-    same = " ".join(f"{k}={there[k]}" for k in differ if k not in own)
-    return f"of another model ({differences}); use its sizes (--set {same})"
+    same = " ".join(f"--set {k}={there[k]}" for k in differ if k not in own)
+    return f"of another model ({differences}); use its sizes ({same})"
 
 # %% ../../nbs/models/weights.ipynb #a1c00021
 def fit_weights(

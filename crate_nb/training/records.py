@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 import crate_nb, numpy as np, pandas as pd, pydantic
-from ..core import UserError, check_kind, home, parse_json, read_file, reading, say_once
-from ..core import write_atomic
+from ..core import UserError, check_kind, home, is_there, parse_json, read_file
+from ..core import reading, say_once, write_atomic
 from ..models.layer import VARIANTS
 from .optimizers import OPTIMIZERS, SCHEDULES
 from .runs import Described, RunConfig, SCALES, described, reading_fields
@@ -387,7 +387,7 @@ def training_command(
     texts = [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in changed.items()]
     words = f"crate-nb train --scale {scale} --threads {threads} --dataset".split()
     words += [config["dataset"], *["--init", "FILE"] * bool(config["init"])]
-    return shlex.join([*words, *["--set"] * bool(texts), *texts])
+    return shlex.join([*words, *(word for text in texts for word in ("--set", text))])
 
 # %% ../../nbs/training/records.ipynb #843a0554
 def _row(r: Record) -> dict[str, Any]:
@@ -432,7 +432,7 @@ def record_files(
 ) -> Iterator[tuple[str, os.stat_result]]:
     "Ids and file states of records; other files (such as .DS_Store) are skipped."
     with reading(f"the records in {root} can't be listed", "check its permissions"):
-        for id in sorted(os.listdir(root)) if root.is_dir() else ():
+        for id in sorted(os.listdir(root)) if is_there(root) else ():
             try:
                 # a Path takes longer than stat
                 state = os.stat(f"{root}/{id}/record.json")
@@ -458,9 +458,7 @@ def _unchanged(path: Path, stat: os.stat_result) -> Record:
 
 def _read_if_there(path: Path) -> Record | None:
     try:
-        return _unchanged(path, os.stat(path))
-    except OSError:
-        return None
+        return _unchanged(path, os.stat(path)) if is_there(path) else None
     except UserError as e:
         if _is_gone(e):
             return None
@@ -498,7 +496,7 @@ class Store(_Locks):
     """
 
     def __contains__(self, config: RunConfig | str) -> bool:
-        return self.path(config if isinstance(config, str) else config.id).is_file()
+        return is_there(self.path(config if isinstance(config, str) else config.id))
 
     def _each(self, read: Callable[[str, os.stat_result], _T]) -> Iterator[_T]:
         "Apply `read` to each file, skipping records that name unregistered rows."

@@ -218,6 +218,8 @@ def _check_slurm(options: SlurmOptions, device: str = "auto"):
     kind = check_choice("device", device.partition(":")[0], ["auto", "cpu", "cuda"])
     if kind == "cuda" and not (options.gpus or {"gres", "gpus"} & _sbatch_lines(options).keys()):
         raise UserError(f"device {device!r} needs jobs with a GPU; add --gpus 1")
+    if "%" in str(home()):
+        raise UserError(f"SLURM would expand the % in {home()}; set CRATE_NB_HOME without one")
     partitions = [p.rstrip("*") for p in _slurm("sinfo", "-h", "-o", "%P").split()]
     for name in options.partition.split(",") if options.partition is not None else ():
         check_choice("partition", name, partitions)

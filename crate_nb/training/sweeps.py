@@ -63,7 +63,7 @@ def dataset_label(
 # %% ../../nbs/training/sweeps.ipynb #16abb001
 def _there(dataset: str | Path | None) -> tuple[int, int] | None:
     "The training and the test images of a folder; None if it is none."
-    if dataset is None or dataset in NAMES or not Path(dataset).expanduser().is_dir():
+    if dataset is None or dataset in NAMES or not as_path(dataset).is_dir():
         return None
     return dataset_sizes(str(dataset))
 
@@ -103,7 +103,7 @@ def place_of(
     "The place of runs at a scale, on a data set and a device; a `UserError` if one is unknown."
     label = dataset_label(scale, dataset)
     pick_device(device)
-    is_folder = dataset is not None and Path(dataset).expanduser().is_dir()
+    is_folder = dataset is not None and as_path(dataset).is_dir()
     return label, Place(scale, dataset if is_folder else None, device).but(**options)
 
 # %% ../../nbs/training/sweeps.ipynb #16a00003
