@@ -397,10 +397,10 @@ def _run_list(rows: pd.DataFrame) -> str:
     "One line per record; constant columns go to a line below the table."
     shared = [k for k in _COLUMNS if len(rows) > 1 and rows[k].astype(str).nunique() == 1]
     first = [k for k in _COLUMNS if k not in shared]
-    last = ["epochs", "test_accuracy", "seconds", "utc"]
+    last = ["epochs", "val_accuracy", "test_accuracy", "seconds", "utc"]
     # a task may have no accuracy
     table = rows[[k for k in ["id", *first, *_differing(rows), *last] if k in rows]]
-    table = table.sort_values([*first, "utc"]).round({"test_accuracy": 2})
+    table = table.sort_values([*first, "utc"]).round({"val_accuracy": 2, "test_accuracy": 2})
     table["utc"] = table.utc.str[:16].str.replace("T", " ")
     same = "".join(f"; {k} {rows[k].iloc[0]}" for k in shared)
     return f"{table.to_string(index=False)}\n{len(rows)} record{'s' * (len(rows) > 1)}{same}"
@@ -551,7 +551,7 @@ def data_command(name, folder, size):
         raise UserError(f"--folder is for {', '.join(SOURCES)}; {name} is no download")
     d = load_data(name, folder, size)
     if size and d.x_train.shape[2] != size:
-        raise UserError(f"--size is for folders; a run resizes {name} to its image_size")
+        click.echo(f"pictures of one small size stay as they are; a run resizes them to {size}")
     click.echo(_split_text(f"{d.name} train", d.x_train, d.y_train, d.classes))
     if len(d.x_test):
         click.echo(_split_text(f"{d.name} test", d.x_test, d.y_test, d.classes))

@@ -391,8 +391,6 @@ def recognise(
 ) -> str:  # row of `FORMATS`
     "Recognise the system of a state dict; raise a `UserError` if none or several match."
     known = ", ".join(form.system for form in FORMATS.values())
-    if any(".local_mp." in key for key in state):
-        raise UserError(f"a checkpoint of XCiT, which is no member of the family; known: {known}")
 
     def has(prefix: str) -> bool:
         return any(key.startswith(prefix) for key in state)
@@ -404,13 +402,6 @@ def recognise(
     ]
     if len(found) == 1:
         return found[0]
-    firsts = {key.partition(".")[0]: None for key in state}
-    held = [p for p in firsts if any(has(f"{p}.{form.marker}") for form in FORMATS.values())]
-    if held and not found:
-        raise UserError(
-            f"a checkpoint of several modules ({', '.join(firsts)}); give the tensors of one, such "
-            f"as those under {held[0] + '.'!r}, named without it"
-        )
     described = f"no key of a known system (first: {min(state, default='none')!r})"
     if found:
         described = f"keys of {' and '.join(FORMATS[name].system for name in found)}"

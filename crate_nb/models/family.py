@@ -264,7 +264,7 @@ def prepend(
     z: Tensor,  # (B, N, d)
 ) -> Tensor:  # (B, N + 1, d)
     "Prepend one token to the tokens of each sample."
-    return torch.cat([token.expand(len(z), -1, -1), z], 1)
+    return torch.cat([token.expand(z.shape[0], -1, -1), z], 1)
 
 # %% ../../nbs/models/family.ipynb #eda2e12d
 def sine_positions(

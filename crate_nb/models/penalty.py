@@ -70,12 +70,14 @@ class _Penalty:
     layers: list[tuple[str, nn.Module]]
     layer: int | str
     subspaces: Callable[[int], Tensor]
-    srr: Callable[[Tensor, Tensor], Tensor]
+    srr: partial[Tensor]
+    counts_zeros: bool  # whether the sparsity is l0
     detach: bool
     adapter: Adapter
     names: list[str]  # of the arguments of the model's forward pass
     read: dict[int, tuple[tuple, dict]] = field(default_factory=dict)  # what layers were last given
     given: dict = field(default_factory=dict)  # what the model was last given
+    is_checked: bool = False  # whether we looked for zeros among the tokens
     is_forward: bool = False  # during the model's forward pass
     is_running: ClassVar[bool] = False  # during a second call of a layer, by any penalty
 
@@ -125,6 +127,13 @@ class _Penalty:
     def __call__(self) -> Tensor:
         l = pick_layer(self.layer, len(self.layers))
         z = self.tokens(l)
+        if self.counts_zeros and not self.is_checked and bool((z != 0).all()):
+            warnings.warn(
+                f"no entry is 0 in {self.layers[l - 1][0]!r}, so lam times l0 adds the constant "
+                f"{self.srr.keywords['lam'] * z[0].numel():g}; see sparsity='l1', or lam=0",
+                stacklevel=2,
+            )
+        self.is_checked = True
         return self.srr(z, self.subspaces(l).to(z.device)).mean()
 
 # %% ../../nbs/models/penalty.ipynb #f9602dd4
@@ -178,7 +187,8 @@ def srr_penalty(
     Warns
     -----
     UserWarning
-        If the layer runs several times in a forward pass; the penalty is of its last run.
+        If the layer runs several times in a forward pass; the penalty is of its last run. If no
+        entry of its tokens is 0, so that `l0` adds a constant.
 
     Notes
     -----
@@ -214,7 +224,8 @@ def srr_penalty(
         subspaces(l)  # fail before any work
     srr = partial(sparse_rate_reduction, eps=eps, lam=lam, sparsity=sparsity)
     names = list(inspect.signature(unwrapped(model).forward).parameters)
-    penalty = _Penalty(list(named.items()), layer, subspaces, srr, detach, row, names)
+    options = (subspaces, srr, sparsity == "l0", detach, row, names)
+    penalty = _Penalty(list(named.items()), layer, *options)
     hooks: list[tuple[nn.Module, Callable]] = [(model, penalty.begin)]
     hooks += [(found[l - 1], partial(penalty.note, l)) for l in wanted]
     end = model.register_forward_hook(_Hook(penalty.end), always_call=True)

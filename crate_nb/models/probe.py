@@ -617,9 +617,9 @@ def _warn_of_srr(frame: pd.DataFrame, sparsity: str) -> None:
         warnings.warn(message, SrrWarning, stacklevel=4)
 
 
-def _check_batches(batches: object) -> None:
-    if isinstance(batches, (Tensor, Mapping)):
-        raise UserError("give an iterable of batches; for one batch x, give [x]")
+def _batches(batches: Any) -> Iterable:
+    "Batches; a tensor or a mapping is one."
+    return [batches] if isinstance(batches, (Tensor, Mapping)) else batches
 
 # %% ../../nbs/models/probe.ipynb #9b0a0027
 @torch.no_grad()
@@ -642,8 +642,8 @@ def layerwise_srr(
     model : nn.Module
         Of this package, timm, Hugging Face, PyTorch or your own, also inside wrappers.
     loader : iterable
-        Batches without padding: tensors, tuples (input, ...), or mappings of keyword inputs. We
-        move them to the model's device.
+        Batches without padding: tensors, tuples (input, ...), or mappings of keyword inputs. A
+        tensor or a mapping is one batch. We move them to the model's device.
     eps : float or sequence of float, default 0.5
         Distortion (> 0), squared inside, in units of the tokens' entries.
     lam : float, default 0.1
@@ -692,7 +692,7 @@ def layerwise_srr(
     >>> len(table), table.u.unique().tolist()
     (12, ['own'])
     """
-    _check_batches(loader)
+    loader = _batches(loader)
     check_choice("sparsity", sparsity, SPARSITY)
     several: Any = [eps] if isinstance(eps, Real) or getattr(eps, "ndim", 1) == 0 else eps
     settings = _Settings([check_eps(e) for e in several], lam, sparsity, normalise, rank)
@@ -796,7 +796,6 @@ def published_rates(
     batches: Iterable,  # images (B, C, H, W), or tuples (images, ...)
 ) -> pd.DataFrame:  # one row per layer: `published_rate` (nats), `zeros` (share), and `_std`
     "Rate and sparsity as plotted by CRATE's code; they differ from `layerwise_srr`."
-    _check_batches(batches)
     layers = list(model.layers) if _has_tokens(model) else []
     if not layers or any(getattr(layer, "u", None) is None for layer in layers):
         raise UserError(
@@ -804,7 +803,7 @@ def published_rates(
             "it needs layers with subspaces, such as those of CRATE"
         )
     with evaluating(model):
-        samples = [_published_profile(layers, model.tokens(_first(b))) for b in batches]
+        samples = [_published_profile(layers, model.tokens(_first(b))) for b in _batches(batches)]
     if not samples:
         raise UserError("rates of no samples; give an iterable of batches, such as [x]")
     index = pd.RangeIndex(1, len(layers) + 1, name="layer")

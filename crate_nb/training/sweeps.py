@@ -558,6 +558,7 @@ def best_runs(
     rows = [
         {name: getattr(config, name) for name in varied}
         | {score: math.fsum(r.final[score] for r in found) / len(found), "runs": len(found)}
+        | {"ids": " ".join(r.id for r in found)}
         | {"config": config}
         for config, found in chosen.items()
     ]
