@@ -23,6 +23,7 @@ from nbformat.v4 import new_output
 ROOT = Path(__file__).resolve().parent.parent
 WINGS = ("core", "objective/*", "models/*", "measures/*", "training/*", "study/*", "cli", "api")
 RESULTS = ("paper", "family", "theory")
+WORDS = "**In short.**"  # how the answer of a result begins
 READ: set[str] = set()  # folders below data that this process has read
 
 
@@ -88,6 +89,16 @@ def execute(nb: nbformat.NotebookNode, path: Path):
                 raise RuntimeError(f"{traceback.format_exc()}in cell {number}") from None
 
 
+def lead_with_words(nb: nbformat.NotebookNode):
+    "Move the answer in words from its output to the first cell of text, which GitHub shows on top."
+    shown = [(cell, o) for cell in nb.cells for o in cell.get("outputs", ())]
+    texts = [(c, o, o.get("data", {}).get("text/markdown", "")) for c, o in shown]
+    cell, output, words = next(row for row in texts if row[2].startswith(WORDS))
+    cell.outputs.remove(output)
+    first = next(c for c in nb.cells if c.cell_type == "markdown")
+    first.source = f"{first.source.partition(WORDS)[0].rstrip()}\n\n{words}"
+
+
 def code_hash(path: Path) -> str:
     "A hash of a notebook's code cells."
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -119,7 +130,9 @@ def refresh(path: Path) -> Path:
     A result saves its figures and tables, which its test compares; the others are stamped."""
     nb = nbformat.read(path, 4)
     execute(nb, path)
-    if path.parent.name not in RESULTS:
+    if path.parent.name in RESULTS:
+        lead_with_words(nb)
+    else:
         nb.metadata["stamp"] = stamp_of(path, folders_read())
     nbformat.write(nb, path)
     return path

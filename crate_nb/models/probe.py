@@ -354,7 +354,7 @@ def _check_tokens(z: Any, name: str, size: int | None) -> None:
 
 def _is_channels_last(z: Tensor, layer: nn.Module) -> bool:
     "Whether (B, H, W, d) has as last axis what linear maps of the layer read, as in Swin."
-    widths = {w.shape[1] for w in layer.parameters() if w.ndim == 2}
+    widths = {m.in_features for m in layer.modules() if isinstance(m, nn.Linear)}
     return z.shape[3] in widths and z.shape[1] not in widths
 
 

@@ -302,13 +302,6 @@ class OpenResult:
     def _short(self) -> Markdown:
         every = saved_answers(project_root() / "figures")
         words = f"**In short.** {in_words(*self._words, nearest_answers(every))}"
-        mine = every[every["result"] == self.name].id
-        if len(others := at_other_scales(every[every.id.isin(mine)])):
-            text = every.drop_duplicates("id").set_index("id").claim
-            words += " Other scales: " + "; ".join(
-                f"{text[i]}, {said}" for i, said in others.items()
-            )
-            words += "."
         keep = f"The parameter save=True writes figures and tables to figures/{self.kept_at}."
         return Markdown(words if self.recorded or self.save else f"{words}\n\n*{keep}*")
 
@@ -479,6 +472,14 @@ class OpenResult:
         self._keep(numbers, file, lambda: save_table(table, self.kept_at, file, **about, data=data))
         display(Markdown(f"**{title}.** {caption}\n\n{markdown_table(table)}"))
 
+    def _at_other_scales(self) -> str:
+        "The claims that have another sign at another scale; empty without one."
+        every = saved_answers(project_root() / "figures")
+        mine = every[every["result"] == self.name]
+        said, text = at_other_scales(mine), mine.drop_duplicates("id").set_index("id").claim
+        listed = "; ".join(f"{text[id]}, {signs}" for id, signs in said.items())
+        return f"**Other scales.** {listed}." if listed else ""
+
     def answers(
         self,
         claims: Iterable[Claim],  # of this result
@@ -497,8 +498,9 @@ class OpenResult:
         saved.insert(2, "dataset", self.label)
         caption = f"{HOW_TO_READ} {caption}".strip()
         self.table(shown, f"{self.name}_answers", ANSWERS, caption, saved)
-        if notes := _differences_from_source(lines):
-            display(Markdown(notes))
+        for notes in (_differences_from_source(lines), self._at_other_scales()):
+            if notes:
+                display(Markdown(notes))
         if self._handle:  # a front end shows the words
             self._handle.update(self._short())
 
