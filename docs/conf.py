@@ -47,7 +47,8 @@ exclude_patterns = ["tests", "**.ipynb_checkpoints", *(f"mathjax/{name}" for nam
 RESULTS = ("paper/", "family/", "theory/", "guides/what_we_found")  # read for their outputs
 LIBRARY = ("core", "objective/", "models/", "measures/", "training/", "study/", "cli")
 CONTENTS = {  # chapter -> pages, in a reader's order
-    "Start": "guides/what_we_found guides/gallery guides/first_hour guides/running",
+    "Start": "guides/what_we_found guides/map guides/words guides/gallery guides/first_hour "
+    "guides/running",
     "The idea": "objective/rates objective/srr objective/pitfalls objective/redunet",
     "The models": "models/layer models/compress models/sparsify models/family models/tost models/*",
     "Complexity measures": "measures/formulas measures/measure measures/*",
@@ -58,7 +59,7 @@ CONTENTS = {  # chapter -> pages, in a reader's order
     "guides/official_checkpoint guides/what_attention_sees guides/compare_members "
     "guides/questions guides/exercises guides/what_can_go_wrong",
     "Extend it, run it at scale": "guides/add_a_variant guides/add_a_measure guides/records "
-    "guides/slurm guides/rented_gpu guides/frozen_rules",
+    "guides/slurm guides/frozen_rules",
     "The library": "api core training/* study/* cli",
     "Benchmarks": "bench/*",
 }
