@@ -33,7 +33,9 @@ def _label_in(labels: set[str], dataset: str) -> str:
     return dataset if dataset in labels or not labels else min(labels)
 
 
-def sealed_ids(store: Store) -> set[str]:  # ids of runs; empty outside a clone
+def sealed_ids(
+    store: Store,  # of a scale
+) -> set[str]:  # ids of runs; empty outside a clone
     "The runs of the sealed rules of which the store lacks some."
     rules = (r for r in rules_here().values() if r.sealed and r.scale == store.scale)
     ids = ({config.id for config in rule.configs()} for rule in rules)
