@@ -4,14 +4,15 @@
 
 # %% auto #0
 __all__ = ['TRAIN', 'find_grid', 'dataset_label', 'fit_sizes', 'place_of', 'plan', 'queue', 'grid_configs', 'sweep_configs',
-           'Work', 'failure_note', 'run_one', 'check_data', 'sweep_local', 'train_all', 'best_runs', 'sizes_of',
-           'estimate_seconds', 'duration']
+           'Work', 'failure_note', 'run_one', 'compute_elsewhere', 'check_data', 'sweep_local', 'train_all',
+           'best_runs', 'sizes_of', 'estimate_seconds', 'duration']
 
 # %% ../../nbs/training/sweeps.ipynb #6682ac9e
 import math, multiprocessing, os, signal
 import threading, time, traceback, warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, process
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import process
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -434,6 +435,40 @@ def _run_batches(calls: dict[str, tuple], devices: list[str], bar) -> dict:
     return ended
 
 # %% ../../nbs/training/sweeps.ipynb #16a00012
+def compute_elsewhere(
+    config: RunConfig,  # the run
+    place: Place,  # as the process that computes sees it
+    work: Work,  # what to compute
+    force: bool,  # compute even if recorded
+) -> str | None:
+    "Compute a run in a process of another library; the reason of a failure, or None."
+    try:
+        run_one(config, place.but(progress=False), work, force=force)
+    except Paused:
+        pass
+    except Exception as e:
+        return str(e) if isinstance(e, UserError) else f"run {config.id}: {type(e).__name__}: {e}"
+    return None
+
+
+def _run_elsewhere(
+    executor: Executor, configs: Sequence[RunConfig], place: Place, work: Work, force: bool
+) -> dict[str, str]:
+    "Compute configurations by an executor; a run whose process dies resumes with the next sweep."
+    if isinstance(executor, ThreadPoolExecutor) and executor._max_workers > 1:
+        raise UserError("threads would share torch's random numbers; give an executor of processes")
+    sent = {executor.submit(compute_elsewhere, c, place, work, force): c.id for c in configs}
+    failed = dict[str, str]()
+    with progress_bar(total=len(sent), unit="run", disable=not place.progress) as bar:
+        for future in as_completed(sent):
+            id = sent[future]
+            lost = f"run {id}: its process ended; run the same command again to resume"
+            if why := lost if future.exception() else future.result():
+                failed[id] = why
+            bar.update()
+    return failed
+
+
 def _run_all(configs: Sequence[RunConfig], place: Place, work: Work, force: bool) -> dict[str, str]:
     "Compute all configurations in parallel: id -> reason of failure; a paused run is none."
     images = len(data_for(configs[0], place.data).x_train)
@@ -460,6 +495,7 @@ def sweep_local(
     place: Place | str | None = None,
     work: Work = TRAIN,
     force: bool = False,
+    executor: Executor | None = None,
     **options,
 ) -> dict[str, str]:
     """Compute the missing runs of a sweep in worker processes on this machine.
@@ -474,6 +510,9 @@ def sweep_local(
         What to compute for each run: `TRAIN`, or `MEASURE` of `training.measured`.
     force : bool, default False
         Compute finished runs, too, and replace their records.
+    executor : concurrent.futures.Executor, optional
+        Another library's processes, such as Parsl's `ParslPoolExecutor` on a cluster: each must
+        have this package, your home and the images. None: worker processes on this machine.
     **options
         Fields of `Place`, such as `workers=2` or `device="cpu"`.
 
@@ -485,7 +524,7 @@ def sweep_local(
     Raises
     ------
     UserError
-        If the data are missing or differ from those of the records.
+        If the data are missing or differ from those of the records, or the executor has threads.
 
     Notes
     -----
@@ -511,6 +550,8 @@ def sweep_local(
             tidy(store, c.id)
     if missing or place.data is not None:  # fail early if the data are unreadable
         check_data(configs, place)
+    if executor is not None:
+        return _run_elsewhere(executor, missing, place, work, force)
     return _run_all(missing, place, work, force) if missing else {}
 
 # %% ../../nbs/training/sweeps.ipynb #815854e4
