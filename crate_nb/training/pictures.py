@@ -8,7 +8,7 @@ __all__ = ['ENDINGS', 'pixels_of', 'decode', 'read_image', 'visible_files', 'fin
 
 # %% ../../nbs/training/pictures.ipynb #b1c70003
 import io, json, os, re, unicodedata, warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,9 +140,9 @@ _SPLIT = re.compile(rf"({'|'.join(_SPLITS)})(?![a-z])", re.I)  # train, train-00
 _NO_CLASS = re.compile(rf"({'|'.join(_SPLITS)}|images?|labels?|masks?|annotations?)\W*\d*", re.I)
 
 
-def _root_of(files: list[Path], folder: Path) -> Path:
-    "The folder that holds all files, or else the one around the first folder called like a split."
-    inner = Path(os.path.commonpath([f.parent for f in files])).relative_to(folder).parts
+def _root_of(inside: Iterable[Path], folder: Path) -> Path:
+    "The folder around all those inside, and around the first that is called like a split."
+    inner = Path(os.path.commonpath(list(inside))).relative_to(folder).parts
     end = next((i for i, name in enumerate(inner) if _SPLIT.match(name)), len(inner))
     return folder.joinpath(*inner[:end])
 
@@ -150,7 +150,7 @@ def _root_of(files: list[Path], folder: Path) -> Path:
 def _by_class_folders(files: list[Path], folder: Path) -> dict[str, list[Path]]:
     "The pictures of each split; a `UserError` unless all lie in folders of their classes."
     splits: dict[str, list[Path]] = {}
-    root = _root_of(files, folder)
+    root = _root_of((folder if f.parent == folder else f.parent.parent for f in files), folder)
     parts = {f: f.relative_to(root).parts for f in files}
     has_splits = any(len(p) == 3 and p[0].lower() in _SPLITS for p in parts.values())
     for f, p in parts.items():
@@ -187,7 +187,7 @@ def _check_parts(files: list[Path]):
 def _by_parquet_names(files: list[Path], folder: Path) -> dict[str, list[Path]]:
     "The parquet files of each split; a `UserError` if files have none, or parts are missing."
     splits: dict[str | None, list[Path]] = {}
-    root = _root_of(files, folder)
+    root = _root_of((f.parent for f in files), folder)
     for f in files:
         word = _SPLIT.match(f.relative_to(root).parts[0])
         splits.setdefault(_SPLITS[word[1].lower()] if word else None, []).append(f)
