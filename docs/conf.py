@@ -44,14 +44,17 @@ mathjax3_config = {"options": {"enableMenu": False}, "chtml": {"scale": 0.92}}
 UNUSED = ("*svg*", "*mml*", "*full*", "a11y", "sre", "ui", "output/svg")
 exclude_patterns = ["tests", "**.ipynb_checkpoints", *(f"mathjax/{name}" for name in UNUSED)]
 
-RESULTS = ("paper/", "family/", "theory/", "guides/what_we_found")  # read for their outputs
+RESULTS = (
+    "paper/",
+    "family/",
+    "theory/",
+    "guides/what_we_found",
+    "guides/map",
+)  # read for their outputs
 LIBRARY = ("core", "objective/", "models/", "measures/", "training/", "study/", "cli")
 CONTENTS = {  # chapter -> pages, in a reader's order
     "Start": "guides/what_we_found guides/map guides/words guides/gallery guides/first_hour "
     "guides/running",
-    "The idea": "objective/rates objective/srr objective/pitfalls objective/redunet",
-    "The models": "models/layer models/compress models/sparsify models/family models/tost models/*",
-    "Complexity measures": "measures/formulas measures/measure measures/*",
     "What the paper claims": "paper/fig1* paper/fig2_untrained paper/fig* paper/tab* paper/*",
     "The family": "family/family_table family/*",
     "Why transformers work": "theory/*",
@@ -60,6 +63,9 @@ CONTENTS = {  # chapter -> pages, in a reader's order
     "guides/questions guides/exercises guides/what_can_go_wrong",
     "Extend it, run it at scale": "guides/add_a_variant guides/add_a_measure guides/records "
     "guides/slurm guides/frozen_rules",
+    "The idea": "objective/rates objective/srr objective/pitfalls objective/redunet",
+    "The models": "models/layer models/compress models/sparsify models/family models/tost models/*",
+    "Complexity measures": "measures/formulas measures/measure measures/*",
     "The library": "api core training/* study/* cli",
     "Benchmarks": "bench/*",
 }
