@@ -264,7 +264,7 @@ def explore_page(
     vega = markupsafe.Markup(convert.javascript_bundle())
     held = {}
     for name in shown_scales(scale):
-        store, sealed = Store(name), sealed_ids(Store(name))
+        sealed = sealed_ids(store := Store(name))
         held[name] = [r for r in store if r.id not in sealed]
     tables = record_table(held), layer_table(held), rule_table()
     charts = zip((_record_chart, _layer_chart, _rule_chart), tables)

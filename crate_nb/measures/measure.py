@@ -144,7 +144,7 @@ def outcome_of(
             kept = y != -100
             of_classes, labels = scores.movedim(1, -1)[kept], y[kept]
             found.append(margins(of_classes, labels))
-            are_logits |= not _are_probabilities(of_classes)
+            are_logits = are_logits or not _are_probabilities(of_classes)
             right += int((of_classes.argmax(-1) == labels).sum())
             counts[-1] = len(found[-1])
         if counts[-1]:  # the loss of no label is nan
@@ -215,20 +215,23 @@ class Subject:
         return without_layernorm(self.model) if setting == "removed" else nullcontext()
 
     @cached_property
-    def weights(self) -> list[Tensor]:
-        "Trained matrices W_1, ..., W_n."
-        if not (found := list(matrices_of(self.model).values())):
+    def matrices(self) -> dict[str, Tensor]:
+        "Trained matrices by name."
+        if not (found := matrices_of(self.model)):
             raise NotDefined("no matrix of the model is trained")
         return found
+
+    @property
+    def weights(self) -> list[Tensor]:
+        "Trained matrices W_1, ..., W_n."
+        return list(self.matrices.values())
 
     @cached_property
     def distances(self) -> list[Tensor]:
         "W_i - W_i^0."
         if self.initial is None:
             raise NotDefined("it needs init=, the model before training")
-        now, before = matrices_of(self.model), matrices_of(self.initial)
-        if not now:
-            raise NotDefined("no matrix of the model is trained")
+        now, before = self.matrices, matrices_of(self.initial)
         if {k: w.shape for k, w in now.items()} != {k: w.shape for k, w in before.items()}:
             raise NotDefined("init and the model have different trained matrices")
         return [w - before[k].to(w) for k, w in now.items()]

@@ -17,7 +17,7 @@ import warnings
 import numpy as np, torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, check_choice, reading
-from .wrappers import HELD_AS
+from .wrappers import FLOATS, HELD_AS
 
 # %% ../../nbs/models/checkpoints.ipynb #121a2e42
 @dataclass(frozen=True)
@@ -209,7 +209,6 @@ def official_key(
 _WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema", "params")
 _ADDED = {*HELD_AS, "module"}  # parts of names that wrappers add at any depth
 _OUTERMOST = {"transformer", "blocks", "layers"}  # parts that a state dict may consist of
-_FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _NO_WEIGHTS = {"n_averaged", "total_ops", "total_params"}  # counters of AveragedModel and thop
 
 
@@ -287,7 +286,7 @@ def _check_weight(key: str, tensor: object):
         kind = "tensor without plain entries"
     elif tensor.nbytes > tensor.untyped_storage().nbytes():  # reading it may take terabytes
         kind = "view that repeats its entries"
-    elif tensor.dtype not in _FLOATS and "num_batches_tracked" not in key:
+    elif tensor.dtype not in FLOATS and "num_batches_tracked" not in key:
         kind = f"tensor of {str(tensor.dtype).removeprefix('torch.')}"
     elif not torch.isfinite(tensor).all():
         kind = "tensor with entries that are not finite"

@@ -25,7 +25,7 @@ from ..objective.rates import RateUndefined, check_eps, project, projected_codin
 from ..objective.srr import SPARSITY, srr_terms
 from .layer import Layer
 from .family import LayeredModel
-from .wrappers import hooked, inner_model, moved, plain_names, unwrapped
+from .wrappers import FLOATS, hooked, inner_model, moved, plain_names, unwrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,6 @@ _APART: dict[str, Callable[[str], str]] = {  # name of the values -> names of al
     "v_lin": lambda which: which[0] + "_lin",  # DistilBERT
     "v_proj_weight": lambda which: which[0] + "_proj_weight",  # PyTorch
 }
-_FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _GIVE = "give u as a function of a layer that returns its subspaces (K, d, p)"
 
 
@@ -122,7 +121,7 @@ def _rows(m: nn.Module, name: str) -> Tensor:  # (K p, d)
     part = getattr(m, name, None)
     part = unwrapped(part) if isinstance(part, nn.Module) else part
     w: Any = part if isinstance(part, Tensor) else getattr(part, "weight", None)
-    is_plain = type(w) in (Tensor, nn.Parameter) and w.dtype in _FLOATS and not w.is_meta
+    is_plain = type(w) in (Tensor, nn.Parameter) and w.dtype in FLOATS and not w.is_meta
     if not is_plain or w.ndim != 2:
         raise UserError(
             f"{name!r} of a {type(m).__name__} has no weight that is a matrix of plain numbers; "

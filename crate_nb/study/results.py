@@ -297,10 +297,11 @@ class OpenResult:
         arguments are literals.
         """
         self._words = answer, written_for or {}
-        self._handle = display(self._short(), display_id=True)
+        self._handle = display(
+            self._short(saved_answers(project_root() / "figures")), display_id=True
+        )
 
-    def _short(self) -> Markdown:
-        every = saved_answers(project_root() / "figures")
+    def _short(self, every: pd.DataFrame) -> Markdown:
         words = f"**In short.** {in_words(*self._words, nearest_answers(every))}"
         keep = f"The parameter save=True writes figures and tables to figures/{self.kept_at}."
         return Markdown(words if self.recorded or self.save else f"{words}\n\n*{keep}*")
@@ -472,9 +473,8 @@ class OpenResult:
         self._keep(numbers, file, lambda: save_table(table, self.kept_at, file, **about, data=data))
         display(Markdown(f"**{title}.** {caption}\n\n{markdown_table(table)}"))
 
-    def _at_other_scales(self) -> str:
+    def _at_other_scales(self, every: pd.DataFrame) -> str:
         "The claims that have another sign at another scale; empty without one."
-        every = saved_answers(project_root() / "figures")
         mine = every[every["result"] == self.name]
         said, text = at_other_scales(mine), mine.drop_duplicates("id").set_index("id").claim
         listed = "; ".join(f"{text[id]}, {signs}" for id, signs in said.items())
@@ -498,11 +498,12 @@ class OpenResult:
         saved.insert(2, "dataset", self.label)
         caption = f"{HOW_TO_READ} {caption}".strip()
         self.table(shown, f"{self.name}_answers", ANSWERS, caption, saved)
-        for notes in (_differences_from_source(lines), self._at_other_scales()):
+        every = saved_answers(project_root() / "figures")
+        for notes in (_differences_from_source(lines), self._at_other_scales(every)):
             if notes:
                 display(Markdown(notes))
         if self._handle:  # a front end shows the words
-            self._handle.update(self._short())
+            self._handle.update(self._short(every))
 
 # %% ../../nbs/study/results.ipynb #d5ed6a06
 def _notebook_of(name: str) -> Path:

@@ -19,8 +19,8 @@ from torch import Tensor
 from ..core import UserError, as_path, generator, home, plain_torch, progress_bar, reading
 from ..core import say_once, tensor_digest, visible, write_atomic
 from ..models.checkpoints import read_safetensors
-from .pictures import decode, find_layout, read_folder, read_objects, row_counts
-from .pictures import visible_files
+from .pictures import Layout, decode, find_layout, read_folder, read_objects
+from .pictures import row_counts, visible_files
 
 # %% ../../nbs/training/data.ipynb #ba0b92cc
 @dataclass(frozen=True)
@@ -394,11 +394,8 @@ def _cached(
     return data
 
 # %% ../../nbs/training/data.ipynb #da7a5047
-def _fingerprint(place: Path, size: int | None) -> str:
-    "A hash of everything that determines the images of an archive or a folder."
-    if place.is_file():
-        return _md5(place)
-    layout = find_layout(place)
+def _fingerprint(layout: Layout, size: int | None) -> str:
+    "A hash of everything that determines the images of a folder."
     files = [*layout.train, None, *layout.test]
     sums = [f and (f.relative_to(layout.folder).as_posix(), _md5(f)) for f in files]
     return hashlib.sha256(repr(["layouts 2", size, sums]).encode()).hexdigest()[:16]
@@ -407,7 +404,9 @@ def _fingerprint(place: Path, size: int | None) -> str:
 def _load_source(name: str, folder: Path | None) -> ImageData:
     "A public data set from `folder`, or else from the cache."
     source, place = SOURCES[name], fetch_source(name, folder) if folder else None
-    key = _fingerprint(place, None) if place else source.md5 or source.digest
+    key = source.md5 or source.digest  # an archive that was found has this md5
+    if place and not source.md5:
+        key = _md5(place) if place.is_file() else _fingerprint(find_layout(place), None)
     make = lambda: source.read(place or fetch_source(name))  # noqa: E731
     data = _cached(name, f"{name}-{key}", make, source.classes)
     if source.digest and data.digest != source.digest:
@@ -420,8 +419,9 @@ def _load_source(name: str, folder: Path | None) -> ImageData:
 
 
 def _load_folder(name: str, folder: Path, size: int | None) -> ImageData:
-    key = f"{name}-{_fingerprint(folder, size)}"
-    data = _cached(name, key, lambda: read_folder(folder, size))
+    layout = find_layout(folder)
+    key = f"{name}-{_fingerprint(layout, size)}"
+    data = _cached(name, key, lambda: read_folder(layout, size))
     if absent := sorted(set(range(data.classes)) - set(data.y_train.tolist())):
         say_once(
             f"{folder}: {len(absent):,} of {data.classes:,} classes, such as {absent[0]}, have no "

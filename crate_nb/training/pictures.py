@@ -116,11 +116,8 @@ def visible_files(
     return sorted(path for path in found if path.is_file() or path.is_symlink())
 
 
-def find_images(
-    folder: Path,  # searched recursively
-) -> list[Path]:  # sorted
-    "Find the images below a folder; warn of files that we can't read."
-    files = visible_files(folder, "")
+def _images_in(files: list[Path], folder: Path) -> list[Path]:
+    "The images among the files of a folder; warn of files that we can't read."
     found = [f for f in files if f.suffix.lower() in ENDINGS]
     inner = [f for f in files if f.parent != folder or not found]
     endings = sorted({f.suffix.lower() for f in inner} - {*ENDINGS, ".db", ".ini", ".parquet"})
@@ -129,6 +126,13 @@ def find_images(
             f"{folder}: files left out: {', '.join(e or 'without an ending' for e in endings)}"
         )
     return found
+
+
+def find_images(
+    folder: Path,  # searched recursively
+) -> list[Path]:  # sorted
+    "Find the images below a folder; warn of files that we can't read."
+    return _images_in(visible_files(folder, ""), folder)
 
 # %% ../../nbs/training/pictures.ipynb #b1c70010
 _SPLITS = {
@@ -234,8 +238,10 @@ def find_layout(
 ) -> Layout:
     "The layout of a folder; a `UserError` if it is not one complete data set."
     folder = folder.absolute()
-    parquet, pictures = visible_files(folder, ".parquet"), find_images(folder)
-    if tables := [f for f in visible_files(folder, "") if f.stem == "metadata"]:
+    listed = visible_files(folder, "")
+    parquet = [f for f in listed if f.suffix.lower() == ".parquet"]
+    pictures = _images_in(listed, folder)
+    if tables := [f for f in listed if f.stem == "metadata"]:
         raise UserError(
             f"labels in {tables[0].name} are for another library; write the set for us: "
             f"load_data(datasets.load_dataset('imagefolder', data_dir={str(folder)!r}), "

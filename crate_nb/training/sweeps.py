@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TRAIN', 'find_grid', 'dataset_label', 'fit_sizes', 'place_of', 'plan', 'queue', 'grid_configs', 'sweep_configs',
-           'Work', 'failure_note', 'run_one', 'compute_elsewhere', 'check_data', 'sweep_local', 'train_all',
-           'best_runs', 'sizes_of', 'estimate_seconds', 'duration']
+           'Work', 'failure_note', 'run_one', 'check_data', 'sweep_local', 'train_all', 'best_runs', 'sizes_of',
+           'estimate_seconds', 'duration']
 
 # %% ../../nbs/training/sweeps.ipynb #6682ac9e
 import math, multiprocessing, os, signal
@@ -315,22 +315,32 @@ class _Reporter:
             self.pending, self.last = 0, time.monotonic()
 
 
-def _compute(config: RunConfig, place: Place, work: Work, force: bool, steps: int) -> str | None:
-    "Compute a run in a worker; return the reason of a failure, or None."
-    report = _Reporter(config.id)
+def _reason(
+    config: RunConfig, place: Place, work: Work, force: bool, report: Callable | None = None
+) -> str | None:
+    "Compute a run; return the reason of a failure, or None."
     try:
-        run_one(config, place.but(device=_device), work, force=force, report=report)
+        run_one(config, place, work, force=force, report=report)
     except Paused:
         pass
     except NotCaptured:
-        os._exit(1)  # as if killed: another process resumes without graphs
+        raise
     except UserError as e:
         return str(e)
     except Exception as e:  # such as out of memory: the other runs continue
         return f"run {config.id}: {type(e).__name__}: {' '.join(str(e).split())[:300]}"
+    return None
+
+
+def _compute(config: RunConfig, place: Place, work: Work, force: bool, steps: int) -> str | None:
+    "Compute a run in a worker; return the reason of a failure, or None."
+    report = _Reporter(config.id)
+    try:
+        return _reason(config, place.but(device=_device), work, force, report)
+    except NotCaptured:
+        os._exit(1)  # as if killed: another process resumes without graphs
     finally:  # count the remaining steps of a run that stopped early
         report.send(report.pending + steps - report.seen, {})
-    return None
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000f
 def _watch(futures, reports: Connection, bar) -> set[str]:
@@ -435,29 +445,14 @@ def _run_batches(calls: dict[str, tuple], devices: list[str], bar) -> dict:
     return ended
 
 # %% ../../nbs/training/sweeps.ipynb #16a00012
-def compute_elsewhere(
-    config: RunConfig,  # the run
-    place: Place,  # as the process that computes sees it
-    work: Work,  # what to compute
-    force: bool,  # compute even if recorded
-) -> str | None:
-    "Compute a run in a process of another library; the reason of a failure, or None."
-    try:
-        run_one(config, place.but(progress=False), work, force=force)
-    except Paused:
-        pass
-    except Exception as e:
-        return str(e) if isinstance(e, UserError) else f"run {config.id}: {type(e).__name__}: {e}"
-    return None
-
-
 def _run_elsewhere(
     executor: Executor, configs: Sequence[RunConfig], place: Place, work: Work, force: bool
 ) -> dict[str, str]:
     "Compute configurations by an executor; a run whose process dies resumes with the next sweep."
     if isinstance(executor, ThreadPoolExecutor) and executor._max_workers > 1:
         raise UserError("threads would share torch's random numbers; give an executor of processes")
-    sent = {executor.submit(compute_elsewhere, c, place, work, force): c.id for c in configs}
+    there = place.but(progress=False)
+    sent = {executor.submit(_reason, c, there, work, force): c.id for c in configs}
     failed = dict[str, str]()
     with progress_bar(total=len(sent), unit="run", disable=not place.progress) as bar:
         for future in as_completed(sent):
