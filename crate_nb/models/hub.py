@@ -6,9 +6,8 @@
 __all__ = ['classifies', 'About', 'Card', 'plain_card', 'save', 'load', 'from_pretrained', 'push']
 
 # %% ../../nbs/models/hub.ipynb #fc030cfb
-import glob, importlib, json, math, re, shutil, tempfile, time
+import importlib, json, math, re
 from collections.abc import Mapping
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -44,6 +43,20 @@ class About:
     data_digest: str = ""  # of its pixels and labels
     record: str = ""  # id of the training run
 
+    def __post_init__(self):
+        a, scales = self.architecture, [*self.mean, *self.std]
+        logits = a.num_classes if classifies(a.variant) else 0
+        fits = len(self.mean) == len(self.std) == a.channels
+        if not (fits and all(map(math.isfinite, scales)) and min(self.std) > 0):
+            raise UserError(
+                f"mean {self.mean} and std {self.std} for {a.channels} channels; "
+                "give one finite number for each channel, std above 0"
+            )
+        if len(self.classes) != logits or not all(isinstance(name, str) for name in self.classes):
+            raise UserError(
+                f"class names {self.classes} for {logits} logits; give a name for each, in order"
+            )
+
     def as_dict(self) -> dict:  # metadata of the weights file
         "All fields except the architecture, plus the image size."
         plain = {k: v for k, v in asdict(self).items() if k != "architecture"}
@@ -66,41 +79,19 @@ class About:
 _FACTS = ("classes", "mean", "std", "data", "data_digest", "record")
 
 
-def _wrong_fact(facts: Mapping[str, Any], architecture: Architecture) -> str | None:
-    "The first invalid entry of a description; None if all are valid."
-    for name in ("mean", "std"):
-        v, count = facts[name], architecture.channels
-        numbers = [n for n in v if type(n) in (int, float)] if isinstance(v, (list, tuple)) else []
-        if not len(numbers) == count == len(v) or not all(map(math.isfinite, numbers)):
-            return f"its {name} is not {count} numbers, one for each channel"
-    if min(facts["std"]) <= 0:
-        return "its std is not above 0"
-    for name in ("data", "data_digest", "record"):
-        if not isinstance(facts[name], str):
-            return f"its {name} is not text"
-    names = facts["classes"]
-    count = architecture.num_classes if classifies(architecture.variant) else 0
-    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-        return "its classes are not a list of names"
-    return None if len(names) == count else f"it has {count} logits and {len(names)} class names"
-
-
 def _about_of(weights: TrainedWeights) -> About | None:
     "The description in a file; None without, a `UserError` for an official checkpoint."
-    facts, a = weights.about, weights.architecture
     if weights.format == "official":
         raise UserError(
             f"{weights.file} is an official checkpoint, without names of classes; load it with "
             "crate_nb.load_official, or start a run from it with crate-nb train --init"
         )
-    absent = [name for name in _FACTS if name not in facts]
-    if len(absent) == len(_FACTS) or absent == [name for name in _FACTS if name != "record"]:
+    if "classes" not in weights.about:
         return None
-    wrong = f"its {absent[0]} is missing" if absent else _wrong_fact(facts, a)
-    if wrong:
-        raise UserError(f"{weights.file}: {wrong}; it was edited, save the model again")
-    known: Any = {k: tuple(v) if isinstance(v := facts[k], list) else v for k in _FACTS}
-    return About(a, **known)
+    with reading(f"the description in {weights.file} is invalid", "save the model again"):
+        facts: Any = {k: weights.about[k] for k in _FACTS}
+        lists: Any = {k: tuple(facts[k]) for k in ("classes", "mean", "std")}
+        return About(weights.architecture, **(facts | lists))
 
 # %% ../../nbs/models/hub.ipynb #e946c0df
 @dataclass(frozen=True)
@@ -112,60 +103,69 @@ class Card:
     trained: str  # digest of the weights before rounding
 
 
-_PLAIN = """---
+_CARD = """---
 library_name: crate_nb
-pipeline_tag: {pipeline}
+pipeline_tag: {task}
 ---
-# {paper}
+# {paper}{data}
 
-The variant `{variant}` of [crate_nb](https://github.com/crate-nb/crate_nb): {layers} of width
-{dim} with {heads} heads, patches of {patch} x {patch} pixels, {parameters:,} parameters. It reads
-images of {height} x {width} pixels with {channels}.{classes}
+The variant `{a.variant}` of [crate_nb](https://github.com/crate-nb/crate_nb), with {parameters:,}
+parameters: {a.depth} x {a.dim} (layers x width), {a.heads} heads, patches of
+{a.patch_size} x {a.patch_size} pixels. It reads images of {a.image_size} x {width} pixels,
+{channels}.{classes}
 
-This card has no information on its training or accuracy.
+{details}
 
 ## How to load it
 
-```python
-from crate_nb import from_pretrained
-
-model = from_pretrained("FOLDER")  # this folder, or its id on the hub
+```bash
+pip install 'crate_nb[paper] @ git+https://github.com/crate-nb/crate_nb'
 ```
 
-`model.safetensors` contains only numbers and text; loading it runs no code.
+```python
+from crate_nb import from_pretrained, predict
+
+model = from_pretrained("FOLDER").eval()  # this folder, or its id on the hub
+{usage}
+```
+
+`model.safetensors` holds numbers and text alone; to load it runs nothing.
 """
+_PREDICT = """predict(model, "IMAGES", top=3)  # files or folders; model(x) are the logits"""
+_ENCODE = "features = model.encode(x)[:, 0]  # the class token, of standardised images x"
 
 
 def plain_card(
     model: LayeredModel,  # with or without an `about`
+    details: str = "This card has no information on its training or accuracy.",  # markdown
 ) -> str:  # markdown
-    "Write a model card with the architecture and no figures."
+    "Write a model card: what the model is, details, how to load it."
     a, about = model.architecture, getattr(model, "about", None)
     names = ", ".join(about.classes) if about and about.classes else ""
-    task = "image-classification" if classifies(a.variant) else "image-feature-extraction"
-    return _PLAIN.format(
-        pipeline=task,
+    logits = classifies(a.variant)
+    return _CARD.format(
+        a=a,
+        task="image-classification" if logits else "image-feature-extraction",
         paper=VARIANTS[a.variant].paper or a.variant,
-        layers=f"{a.depth} layer{'s' * (a.depth > 1)}",
-        patch=a.patch_size,
-        height=a.image_size,
-        width=a.image_width or a.image_size,
-        channels=f"{a.channels} channel{'s' * (a.channels > 1)}",
+        data=f" on {about.data}" if about and about.data else "",
         parameters=count_parameters(model),
+        width=a.image_width or a.image_size,
+        channels={1: "in grey", 3: "in colour (RGB)"}.get(a.channels, f"{a.channels} channels"),
         classes=f"\nIts {a.num_classes} classes: {names}." if names else "",
-        **{k: getattr(a, k) for k in ("variant", "dim", "heads")},
+        details=details.strip(),
+        usage=(_PREDICT if names else "logits = model(x)") if logits else _ENCODE,
     )
 
 # %% ../../nbs/models/hub.ipynb #0a077e1b
 _FILES = ("model.safetensors", "config.json", "README.md")
 
 
-def _check_free(folder: Path, texts: Mapping[str, bytes | str], force: bool):
+def _check_free(folder: Path, texts: Mapping[str, str], force: bool):
     "Raise a `UserError` unless a folder is new, empty, or a replaceable saved model."
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file; name a new folder")
     held = {path.name for path in visible(folder, "*")}  # a clone of the hub has a .git
-    if held - set(_FILES) or (held and "model.safetensors" not in held):
+    if held - set(_FILES):
         raise UserError(f"{folder} holds other files than a saved model; name a new folder")
     for path in (folder / name for name in texts if name in held and not force):
         if path.read_text(encoding="utf-8", errors="replace") != texts[path.name]:
@@ -174,40 +174,14 @@ def _check_free(folder: Path, texts: Mapping[str, bytes | str], force: bool):
                 "precision or version; name a new folder, or replace it with --force (force=True)"
             )
 
-
-def _write_folder(folder: Path, files: Mapping[str, bytes | str]):
-    "Write a new folder atomically, or replace the files of an old one one by one."
-    prefix = f".{folder.name}.export-"
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        for left in folder.parent.glob(f"{glob.escape(prefix)}*"):  # of killed processes
-            with suppress(FileNotFoundError):  # just removed by another process
-                if time.time() - left.stat().st_mtime > 3600:  # a younger one may be in use
-                    shutil.rmtree(left, ignore_errors=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=prefix) as tmp:
-            new = Path(tmp) / folder.name
-            for name, content in files.items():
-                write_atomic(new / name, content)
-            if not folder.is_dir():
-                new.rename(folder)
-            for name in files if new.is_dir() else ():
-                (new / name).replace(folder / name)
-    except OSError as e:
-        raise UserError(
-            f"cannot write {folder}: {e.strerror or e}; free the space or name another folder"
-        ) from e
-
 # %% ../../nbs/models/hub.ipynb #660279ed
 def _facts(model: LayeredModel, same: bool) -> dict[str, Any]:
     "Metadata besides the architecture; we keep the run id only for unchanged weights."
     about = getattr(model, "about", None)
     if about is None:
         return {}
-    facts = replace(about, architecture=model.architecture, record=about.record if same else "")
-    wrong = _wrong_fact(facts.as_dict(), model.architecture)
-    if wrong:
-        raise UserError(f"model.about does not fit the model: {wrong}; set it, or delete it")
-    return facts.as_dict()
+    record = about.record if same else ""
+    return replace(about, architecture=model.architecture, record=record).as_dict()
 
 
 def _check_unchanged(model: LayeredModel):
@@ -254,12 +228,14 @@ def save(
     config["weights_digest"] = weights_digest(model.state_dict())
     config["trained_digest"] = known.trained if known else trained
     config |= facts | dict(architecture=asdict(model.architecture))
-    texts: dict[str, bytes | str] = {
+    texts = {
         "config.json": json.dumps(config, indent=1, ensure_ascii=False) + "\n",
         "README.md": card or (known.text if known else plain_card(model)),
     }
     _check_free(folder, texts, force)
-    _write_folder(folder, dict(texts) | {"model.safetensors": pack_weights(model, half, **facts)})
+    for name, content in texts.items():
+        write_atomic(folder / name, content)
+    write_atomic(folder / "model.safetensors", pack_weights(model, half, **facts))
     return folder
 
 # %% ../../nbs/models/hub.ipynb #102a1be1
@@ -299,20 +275,16 @@ def _card_of(folder: Path, weights: TrainedWeights) -> Card | None:
     path = folder / "config.json"
     if not path.is_file():
         return None
-    try:
-        said = parse_json(read_file(path))
-        digest, trained = said["weights_digest"], str(said.get("trained_digest"))
-        is_told = "classes" in said  # with names and pixels, which a run's own weights lack
-    except (ValueError, KeyError, RecursionError):
-        digest = None
-    if digest != weights.digest or is_told != ("classes" in weights.about):
+    with reading(f"{path} is damaged", "export the run again"):
+        config = parse_json(read_file(path))
+        digest, trained = config["weights_digest"], str(config.get("trained_digest"))
+    if digest != weights.digest:
         raise UserError(
             f"{path} and model.safetensors are from different exports; export the run again"
         )
     card = folder / "README.md"
-    return (
-        Card(read_file(card).decode(errors="replace"), digest, trained) if card.is_file() else None
-    )
+    text = read_file(card).decode(errors="replace") if card.is_file() else ""
+    return Card(text, digest, trained) if text else None
 
 
 def _built(cls: type[_M], architecture: Architecture, file: str) -> _M:

@@ -16,12 +16,12 @@ from torch import Tensor
 from ..core import UserError, as_path
 from ..models.layer import VARIANTS
 from ..models.family import LayeredModel
-from ..models.hub import About, classifies
+from ..models.hub import About, classifies, plain_card
 from ..models.probe import evaluating
 from ..models.wrappers import unwrapped
 from ..training.data import CLASSES, STATISTICS
 from ..training.pictures import ENDINGS, find_images, read_image
-from ..training.runs import RunConfig, unused_options
+from ..training.runs import unused_options
 from ..training.records import Record, check_record, shown_commit, tested_images, unpack_hits
 from ..training.engine import Place, as_place
 from ..training.loop import trained_model
@@ -109,216 +109,101 @@ _NO_SETTINGS = {  # no influence on the weights, or given elsewhere in the card
 _SHOWN_IF_SET = ("subset", "val_size", "warmup", "levels")  # unset in most runs
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00012
-def _table(rows: dict) -> str:
+_SCORES = {"accuracy": ("accuracy (%)", ".2f"), "loss": ("cross-entropy (nats)", ".4f")}
+_MASKED_SCORES = {
+    "loss": ("squared error of hidden pixels, standardised (`norm_pix`: by patch)", ".4f")
+}
+
+
+def _table(rows: dict[str, Any]) -> str:
     "A markdown table with two columns."
     lines = [f"| {name} | {value} |" for name, value in rows.items()]
     return "\n".join(["| | |", "|---|---|", *lines])
 
 
-def _settings(record: Record) -> str:
-    "Training settings and machine."
-    unused = _NO_SETTINGS | unused_options(record.config.variant).keys()
-    fields = record.config.model_dump(mode="json", exclude=unused)
-    fields = {k: v for k, v in fields.items() if v or k not in _SHOWN_IF_SET}
-    if record.config.srr_layer is None:
-        fields = {k: v for k, v in fields.items() if not k.startswith("srr_")}
-    return _table(_facts(record) | {f"`{k}`": v for k, v in fields.items() if v is not None})
-
-
-def _facts(record: Record) -> dict[str, Any]:
-    "Length of training, initial weights, data and machine."
-    made, start = record.provenance, record.provenance.get("init")
-    commit = shown_commit(made["commit"])
-    return dict(
-        trained=f"epochs: {record.final['epochs']}, steps: {record.final['steps']}",
-        start=f"{start['file']} ({start['digest']})" if start else "drawn from the seed",
-        images=f"{record.config.dataset}, digest {made['data_digest']}",
-        machine=f"{made['device']}, {made['seconds']:.0f} s, products in {made['dtype']}",
-        software=f"crate_nb {made['package']}, commit {commit}, torch {made['torch']}",
-        finished=made["utc"],
-    )
-
-
-_SCORES = {  # quantity in a record -> column of the card, number format
-    "accuracy": ("accuracy (%)", ".2f"),
-    "loss": ("cross-entropy (nats)", ".4f"),
-}
-_MASKED_SCORES = {  # by `norm_pix`
-    False: {"loss": ("mean squared error of the hidden pixels, standardised", ".4f")},
-    True: {"loss": ("mean squared error of the hidden pixels, standardised by patch", ".4f")},
-}
-
-
-def _columns(config: RunConfig) -> dict[str, tuple[str, str]]:
-    "The scores of a run, the most important first."
-    return _SCORES if classifies(config.variant) else _MASKED_SCORES[config.norm_pix]
-
-
 def _scores(record: Record) -> str:
     "Scores on training and test images."
-    config = record.config
-    columns = _columns(config)
-    counts = dict(training=config.train_size, test=tested_images(record))
-    lines = ["| images | " + " | ".join(name for name, _ in columns.values()) + " |"]
-    lines.append("|---" * (1 + len(columns)) + "|")
-    for part, count in counts.items():
-        name = part.removesuffix("ing")  # its name in records
-        cells = [format(record.final[f"{name}_{key}"], form) for key, (_, form) in columns.items()]
-        lines.append(f"| {count or 'all'} {part} images | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    config, final, rows = record.config, record.final, {}
+    for part, count in (("train", config.train_size), ("test", tested_images(record))):
+        for key, (name, form) in (
+            _SCORES if classifies(config.variant) else _MASKED_SCORES
+        ).items():
+            where = "training" if part == "train" else part
+            rows[f"{name}, {count or 'all'} {where} images"] = format(final[f"{part}_{key}"], form)
+    return _table(rows)
 
 
-def _curve(record: Record) -> str:
-    "The first score after some ten of the epochs; empty without epochs."
-    (key, (name, form)), *_ = _columns(record.config).items()
-    held_out = "val" if record.config.val_size else "test"
-    rows = [row for row in record.history if f"{held_out}_{key}" in row]
-    if not rows:
-        return ""
-    lines = [
-        f"\n\n| epoch | {name}, training images as augmented | {held_out} images |",
-        "|---|---|---|",
-    ]
-    for row in rows[:: -max(1, len(rows) // 10)][::-1]:
-        scores = [format(row[f"{part}_{key}"], form) for part in ("train", held_out)]
-        lines.append(f"| {row['epoch']} | {' | '.join(scores)} |")
-    return "\n".join(lines)
+def _settings(record: Record) -> str:
+    "Length of training, initial weights, data, machine, and settings."
+    config, made, start = record.config, record.provenance, record.provenance.get("init")
+    facts = dict(
+        trained=f"epochs: {record.final['epochs']}, steps: {record.final['steps']}",
+        start=f"{start['file']} ({start['digest']})" if start else "drawn from the seed",
+        images=f"{config.dataset}, digest {made['data_digest']}",
+        machine=f"{made['device']}, {made['seconds']:.0f} s, products in {made['dtype']}",
+        software=f"crate_nb {made['package']}, commit {shown_commit(made['commit'])}, "
+        f"torch {made['torch']}",
+        finished=made["utc"],
+    )
+    unused = _NO_SETTINGS | unused_options(config.variant).keys()
+    for name, value in config.model_dump(mode="json", exclude=unused).items():
+        is_off = name.startswith("srr_") and config.srr_layer is None
+        if value is not None and not is_off and (value or name not in _SHOWN_IF_SET):
+            facts[f"`{name}`"] = value
+    return _table(facts)
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00013
-_CARD = """---
-library_name: crate_nb
-pipeline_tag: {pipeline}
-tags:
-- {topic}
-- {family}
----
-# {paper} on {data}
+_DETAILS = """## How good it is
 
-{kind}, made with
-[crate_nb](https://github.com/crate-nb/crate_nb).
-
-- **It reads** images of {size} x {size} pixels with {channels}.
-- {purpose}
-- **It is** the variant `{variant}`: {layers} of width {dim} with {heads} heads, patches of
-  {patch} x {patch} pixels, {parameters:,} parameters. Its run is `{record}`.
-
-## How good it is
+Run `{record.id}`, one run with one seed; another seed gives other numbers. The images are those of
+`{about.data}` with the digest `{about.data_digest}`, resized and not augmented.{half}
 
 {scores}
 
-The images are those of `{data}` with the digest `{digest}`, resized and not augmented.
-The figures are of one run with one seed; another seed gives others.
-{precision}
 ## How it was trained
 
 {settings}
 
-## How to load it
-
-{loading}
-
-`model.safetensors` holds numbers and text alone; to load it runs nothing.
-
 ## Limits
 
-{limits}
-- Images that differ from those of `{data}` (subject, camera, size) were not tested.
+- {limit}
+- Images that differ from those of `{about.data}` (subject, camera, size) were not tested.
 - An image that is not square is cropped to its middle.
 
 ## Licence
 
 - Images: {terms}.
 - Weights: not stated; whoever publishes this folder states it here.
-- Code of crate_nb: Apache-2.0.
-"""
+- Code of crate_nb: Apache-2.0."""
 
-# %% ../../nbs/study/pretrained.ipynb #b2d00032
-_CLASSIFIER = dict(  # text of a classifier's card
-    pipeline="image-classification",
-    topic="image-classification",
-    kind="An image classifier",
-    purpose="**It tells apart** {count} classes: {classes}.",
-    loading="""```bash
-pip install 'crate_nb[paper] @ git+https://github.com/crate-nb/crate_nb'
-crate-nb predict FOLDER IMAGES
-```
-
-```python
-from crate_nb import from_pretrained, predict
-
-model = from_pretrained("FOLDER")  # this folder; the logits are model(x)
-predict(model, "IMAGES", top=3)  # files or folders
-```""",
-    limits="""- Every image gets one of the {count} classes, also an image of something else.
-- Probabilities are those of the softmax; nobody has calibrated them.""",
-)
-_AUTOENCODER = dict(  # text of a masked autoencoder's card
-    pipeline="image-feature-extraction",
-    topic="masked-autoencoder",
-    kind="A masked autoencoder",
-    purpose="**It predicts** the pixels of patches that are hidden; in training {ratio:.0%} were.",
-    loading="""```python
-import torch
-from crate_nb import from_pretrained
-from crate_nb.models.masked import draw_masks
-from crate_nb.study.pretrained import image_files, read_pictures
-
-model = from_pretrained("FOLDER")  # this folder
-x = read_pictures(image_files(["IMAGES"]), model.about)  # files or folders
-g = torch.Generator().manual_seed(0)
-mask = draw_masks(len(x), model.architecture.patches, g, ratio={ratio})
-filled = model.reconstruct(x, mask, norm_pix={norm_pix})  # hidden patches as predicted
-features = model.encode(x)[:, 0]  # the class token of the encoder
-```""",
-    limits="- It was trained without labels and names no classes; a head is for its user to train.",
-)
-
-# %% ../../nbs/study/pretrained.ipynb #b2d00014
-# whether a variant has ViT's attention -> tag, and addition to the kind
-_FAMILIES = {
-    False: ("white-box-transformer", " from the family of white-box transformers"),
-    True: ("vision-transformer", ", a vision transformer"),
-}
-
-
-_HALF = """
-The weights were rounded to half precision after these figures were measured, so outputs differ
-from the trained ones in the third or fourth digit.
-"""
+_HALF = """ The
+weights were rounded to half precision afterwards, so outputs differ from the trained ones in the
+third or fourth digit."""
 
 
 def model_card(
     record: Record,  # of the run that trained the model
-    about: About,  # inputs and classes of the model
+    model: LayeredModel,  # from `from_record`, or loaded
     half: bool = False,  # whether the file is in half precision
 ) -> str:  # markdown
     "Write the README of an exported model from its record."
-    a = about.architecture
-    names = dict(count=len(about.classes), classes=", ".join(about.classes))
-    names |= dict(ratio=record.config.mask_ratio, norm_pix=record.config.norm_pix)
-    task = _CLASSIFIER if classifies(a.variant) else _AUTOENCODER
-    parts = {key: text.format(**names) for key, text in task.items()}
-    family, kin = _FAMILIES[VARIANTS[a.variant].compress == "attention"]
-    parts["kind"] += kin
-    return _CARD.format(
-        **parts,
-        family=family,
-        paper=VARIANTS[a.variant].paper or a.variant,
-        variant=a.variant,
-        data=about.data,
-        digest=about.data_digest,
-        record=record.id,
-        size=a.image_size,
-        patch=a.patch_size,
-        channels={1: "one channel (grey)", 3: "three channels (RGB)"}[a.channels],
-        layers=f"{a.depth} layer{'s' * (a.depth > 1)}",
-        **{k: getattr(a, k) for k in ("dim", "heads")},
-        parameters=record.final["parameters"],
-        precision=_HALF if half else "",
-        scores=_scores(record) + _curve(record),
+    about: Any = model.about
+    limit = "It was trained without labels and names no classes."
+    if about.classes:
+        limit = (
+            f"Every image gets one of the {len(about.classes)} classes, also an image of something "
+            "else, and nobody has calibrated the probabilities."
+        )
+    details = _DETAILS.format(
+        record=record,
+        about=about,
+        half=_HALF if half else "",
+        scores=_scores(record),
         settings=_settings(record),
+        limit=limit,
         terms=DATA_TERMS.get(about.data, "unknown; ask whoever made them before you publish"),
     )
+    return plain_card(model, details)
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00017
 def export(
@@ -366,7 +251,7 @@ def export(
     ['README.md', 'config.json', 'model.safetensors']
     """
     model = from_record(record, as_place(place), classes)
-    return model.save_pretrained(folder, half, model_card(record, model.about, half), force)
+    return model.save_pretrained(folder, half, model_card(record, model, half), force)
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00025
 def image_files(
