@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # for annotations only
     import pandas as pd
     from crate_nb.training.runs import RunConfig
     from crate_nb.training.records import Record
-    from crate_nb.study.reproduce import Order
+    from crate_nb.study.reproduce import ReproduceConfig
 
 # %% auto #0
 __all__ = ['cli', 'main', 'reproduce_command', 'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_best',
@@ -142,7 +142,7 @@ def _writable(folder: Path):
     probe.unlink()
 
 
-def _say_drawn(order: Order, not_drawn: Mapping[str, str]):
+def _say_drawn(order: ReproduceConfig, not_drawn: Mapping[str, str]):
     from crate_nb.study.results import saved_results
 
     folder = home() / "figures" / order.scale
@@ -155,7 +155,7 @@ def _say_drawn(order: Order, not_drawn: Mapping[str, str]):
         click.echo(f"{name}: {where}")
 
 
-def _say_left(order: Order, left: Sequence[RunConfig]):
+def _say_left(order: ReproduceConfig, left: Sequence[RunConfig]):
     from crate_nb.training.records import training_name
 
     if left:
@@ -230,13 +230,13 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     deadline = None if budget is None else time.time() + _seconds(budget)
     from crate_nb.training.sweeps import place_of
     from crate_nb.study.results import Parameters, chosen, default_results
-    from crate_nb.study.reproduce import Order, dry_run, reproduce
+    from crate_nb.study.reproduce import ReproduceConfig, dry_run, reproduce
 
     project_root()  # fail before any work without a clone
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only) if only else default_results(scale, recorded)
     _, place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
-    order = Order(results, scale, place, dataset, p.seeds, recorded, force)
+    order = ReproduceConfig(results, scale, place, dataset, p.seeds, recorded, force)
     if dry:
         return click.echo(dry_run(order))
     _writable(home() / "figures" / scale)
@@ -681,7 +681,7 @@ def sweep_command(
         failed = sweep_local(configs, place, work)
     else:
         failed, options = {}, SlurmOptions(**asked)
-        sent = submit_slurm(configs, place.but(device=device), work, options)
+        sent = submit_slurm(configs, place.replace(device=device), work, options)
         if detach:
             return click.echo(_submitted(sent))
         wait_for(configs, scale, work)

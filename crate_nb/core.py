@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # for annotations only
     import torch
 
 # %% auto #0
-__all__ = ['SMALL_FILE', 'SAID', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
-           'temporary_home', 'write_atomic', 'reading', 'is_there', 'as_path', 'read_file', 'visible', 'parse_json',
-           'content_digest', 'tensor_digest', 'mix', 'generator', 'pick_device', 'send', 'full_precision',
-           'plain_torch', 'device_name', 'core_count', 'say_once', 'progress_bar', 'show_warning', 'say_skipped']
+__all__ = ['SMALL_FILE', 'WARNED', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
+           'temporary_home', 'write_atomic', 'user_errors', 'is_there', 'as_path', 'read_file', 'visible', 'parse_json',
+           'content_digest', 'tensor_digest', 'seed_from', 'generator', 'pick_device', 'to_device', 'full_precision',
+           'plain_torch', 'device_name', 'core_count', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -293,7 +293,7 @@ def write_atomic(
 
 # %% ../nbs/core.ipynb #c0ffee31
 @contextmanager
-def reading(
+def user_errors(
     failure: str,  # what failed, such as `record data/... is damaged`
     remedy: str,  # what to do about it
 ) -> Iterator[None]:
@@ -311,7 +311,7 @@ def is_there(
     path: str | Path,  # a file or folder
 ) -> bool:
     "Whether a path exists; a `UserError` if a folder above it can't be read."
-    with reading(f"{str(path)[:200]} can't be read", "allow it, or name another folder"):
+    with user_errors(f"{str(path)[:200]} can't be read", "allow it, or name another folder"):
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -325,7 +325,7 @@ def as_path(
     "Convert text to a path; a `UserError` if this is impossible."
     if text == "":
         raise UserError("an empty path; give the path of a file or folder (. is this folder)")
-    with reading(f"{str(text)!r} is not a path", "give the path of a file or folder"):
+    with user_errors(f"{str(text)!r} is not a path", "give the path of a file or folder"):
         path = Path(text).expanduser()
         is_there(path)
     return path
@@ -342,7 +342,7 @@ def read_file(
     "Read a file; a `UserError` if it is missing or has more than `limit` bytes."
     what = f"can't read {what} {path}"
     path = Path(path)
-    with reading(what, "check its name and permissions"):
+    with user_errors(what, "check its name and permissions"):
         if path.exists() and not path.is_file():
             raise UserError(f"{what}: {'it is a folder' if path.is_dir() else 'it is not a file'}")
         with path.open("rb") as f:
@@ -404,7 +404,7 @@ def tensor_digest(
     return h.hexdigest()[:16]
 
 # %% ../nbs/core.ipynb #360a6ee5
-def mix(
+def seed_from(
     *keys,  # objects whose `repr` is the same in every process
 ) -> int:  # a seed in [0, 2^63)
     "Derive a seed from `keys` only (SHA-256 of their text)."
@@ -413,13 +413,13 @@ def mix(
 
 # %% ../nbs/core.ipynb #da7a0010
 def generator(
-    *keys,  # purpose of the draws, as for `mix`: a run's seed, a name, a step
+    *keys,  # purpose of the draws, as for `seed_from`: a run's seed, a name, a step
     device: str | torch.device = "cpu",  # of the drawn tensors; CPU and GPU draw different numbers
 ) -> torch.Generator:
     "A torch generator on `device`, seeded by `keys`."
     import torch
 
-    return torch.Generator(device).manual_seed(mix(*keys))
+    return torch.Generator(device).manual_seed(seed_from(*keys))
 
 # %% ../nbs/core.ipynb #87cba652
 def pick_device(
@@ -441,7 +441,7 @@ def pick_device(
     return torch.device(check_choice("device", name, ["auto", "cpu", "cuda", *gpus]))
 
 # %% ../nbs/core.ipynb #da7a0012
-def send(
+def to_device(
     t: torch.Tensor,  # moves from the CPU to a GPU through pinned memory
     device: torch.device,  # target device
 ) -> torch.Tensor:  # `t` itself if it is already there
@@ -567,15 +567,15 @@ def core_count() -> int:  # at least 1
     return min(joblib.cpu_count(), asked)
 
 # %% ../nbs/core.ipynb #70dc11e6
-SAID: set[str] = set()  # warnings that were logged, also by the parent process
+WARNED: set[str] = set()  # warnings that were logged, also by the parent process
 
 
-def say_once(
+def warn_once(
     what: str,  # text of the warning
 ):
     "Log a warning, each text once in a process and its workers."
-    if what not in SAID:
-        SAID.add(what)
+    if what not in WARNED:
+        WARNED.add(what)
         logging.getLogger("crate_nb").warning(what)
 
 # %% ../nbs/core.ipynb #d0050004

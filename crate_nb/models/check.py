@@ -12,7 +12,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
-from ..core import UserError, reading
+from ..core import UserError, user_errors
 from .family import Architecture, Classifier, classifiers, make_model
 from .family import model_flops, model_paths, predict_parameters, count_parameters
 from .layer import Layer, VARIANTS, why_no_paths
@@ -23,7 +23,7 @@ def _small_model(name: str) -> Classifier:
     small = Architecture(
         name, image_size=12, patch_size=4, channels=2, num_classes=5, dim=24, depth=2, heads=3
     )
-    with reading(f"{name} can't be built", "a sublayer takes dim, heads, dropout and **_"):
+    with user_errors(f"{name} can't be built", "a sublayer takes dim, heads, dropout and **_"):
         model = cast(Classifier, make_model(small))
     with torch.no_grad():
         for p in model.parameters():
@@ -59,7 +59,7 @@ def _check_forward(name: str, layer: Layer):
             "the first sublayer returns (heads (..., N or tokens, K p), subspaces or None), "
             "the second and the output map tokens (..., N, d)"
         )
-        with reading(f"{name} fails for tokens={tokens}", remedy):
+        with user_errors(f"{name} fails for tokens={tokens}", remedy):
             shape = tuple(layer(torch.randn(4, 10, 24), tokens).shape)
         if shape != (4, count, 24):
             raise UserError(f"{name} gives {shape} for tokens={tokens} of (4, 10, 24); {remedy}")

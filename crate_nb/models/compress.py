@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
-from ..core import UserError, check_choice, reading
+from ..core import UserError, check_choice, user_errors
 from ..objective.rates import pack, project
 
 # %% ../../nbs/models/compress.ipynb #cdd8787f
@@ -110,7 +110,7 @@ class Sublayer(nn.Module):
         z = torch.empty(batch, n, self.dim, device="meta")
         counter = FlopCounterMode(display=False)
         failure = f"the FLOP of {type(self).__name__} can't be counted"
-        with reading(failure, "define flops(n)"), sdpa_kernel(SDPBackend.MATH), counter:
+        with user_errors(failure, "define flops(n)"), sdpa_kernel(SDPBackend.MATH), counter:
             copy(z, tokens) if tokens else copy(z)
         return counter.get_total_flops()
 

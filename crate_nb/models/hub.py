@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 from .. import __version__
-from ..core import UserError, as_path, check_kind, parse_json, read_file, reading
+from ..core import UserError, as_path, check_kind, parse_json, read_file, user_errors
 from ..core import plain_torch, visible, write_atomic
 from .checkpoints import load_weights
 from .layer import VARIANTS
@@ -88,7 +88,7 @@ def _about_of(weights: TrainedWeights) -> About | None:
         )
     if "classes" not in weights.about:
         return None
-    with reading(f"the description in {weights.file} is invalid", "save the model again"):
+    with user_errors(f"the description in {weights.file} is invalid", "save the model again"):
         facts: Any = {k: weights.about[k] for k in _FACTS}
         lists: Any = {k: tuple(facts[k]) for k in ("classes", "mean", "std")}
         return About(weights.architecture, **(facts | lists))
@@ -263,7 +263,7 @@ def _fetched(name: str | Path, options: Mapping[str, Any]) -> Path:
             "written, or the id of a model on the hub (user/name)"
         )
     hub = _huggingface_hub()
-    with reading(f"could not download {name}", "check the id and the network"):
+    with user_errors(f"could not download {name}", "check the id and the network"):
         return Path(hub.snapshot_download(str(name), allow_patterns=list(_FILES), **options))
 
 # %% ../../nbs/models/hub.ipynb #cbf18de8
@@ -275,7 +275,7 @@ def _card_of(folder: Path, weights: TrainedWeights) -> Card | None:
     path = folder / "config.json"
     if not path.is_file():
         return None
-    with reading(f"{path} is damaged", "export the run again"):
+    with user_errors(f"{path} is damaged", "export the run again"):
         config = parse_json(read_file(path))
         digest, trained = config["weights_digest"], str(config.get("trained_digest"))
     if digest != weights.digest:
@@ -370,5 +370,5 @@ def push(
         def _save_pretrained(self, save_directory: Path):
             save(model, save_directory, half, card)
 
-    with reading(f"{repo_id} was not uploaded", "check the id, the network and hf auth login"):
+    with user_errors(f"{repo_id} was not uploaded", "check the id, the network and hf auth login"):
         return str(Saved().push_to_hub(repo_id, **options))

@@ -13,7 +13,7 @@ from typing import Any, cast
 import math, re
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
-from ..core import UserError, check_choice, reading
+from ..core import UserError, check_choice, user_errors
 from .sparsify import MLP
 from .checkpoints import build_fitting, numbers_of, unwrap
 from .layer import VARIANTS, Layer, Variant
@@ -282,7 +282,7 @@ def load_language(
     "Load CRATE-GPT or ToST's language model; a `UserError` if a tensor is missing or does not fit."
     theirs = unwrap(state)
     kind = _kind_of(theirs)
-    with reading("the shapes in the checkpoint fit no model", "get a complete copy"):
+    with user_errors("the shapes in the checkpoint fit no model", "get a complete copy"):
         ours = _renamed(theirs, kind)
         sizes: dict[str, Any] = dict(
             vocabulary=len(ours["embed.weight"]),

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 import math, warnings
 from torch import Tensor
-from ..core import UserError, check_choice, reading, resolve
+from ..core import UserError, check_choice, user_errors, resolve
 from .layer import VARIANTS
 from .family import Architecture, CRATE, LayeredModel, official_heads
-from .checkpoints import FORMATS, Format, build_fitting, from_official
+from .checkpoints import FORMATS, CheckpointFormat, build_fitting, from_official
 from .checkpoints import numbers_of, port_of_jax, recognise, unwrap
 
 # %% ../../nbs/models/official.ipynb #4a929a20
@@ -50,7 +50,7 @@ def _norm_twice(theirs: Iterable[str], said: bool | None) -> bool:
     return bool(said)
 
 
-def _check_needed(form: Format, state: Mapping[str, Tensor]):
+def _check_needed(form: CheckpointFormat, state: Mapping[str, Tensor]):
     "Raise a `UserError` unless the tensors that determine the sizes are present."
     for name in _NEEDED:
         if name not in state:
@@ -138,7 +138,7 @@ def _image_size(
     return height, width
 
 
-def _check_options(form: Format, options: Mapping[str, object]):
+def _check_options(form: CheckpointFormat, options: Mapping[str, object]):
     for name in options:
         if name not in ("eta", "lam", "dropout", "norm_twice", "norm_eps", "head_eps", "pool"):
             raise UserError(
@@ -232,7 +232,11 @@ def _settle(system: str, built: Mapping[str, object], said: Mapping[str, object]
                 f"with {name}={value!r}; run it with its original code"
             )
     other = _other_patch(a) if system == "crate" else ""  # convolutions tell their channels
-    untold = [*form.untold, *(["head"] if built["head"] else []), *(["channels"] if other else [])]
+    untold = [
+        *form.undetermined,
+        *(["head"] if built["head"] else []),
+        *(["channels"] if other else []),
+    ]
     assumed = [f"{name}={built[name]!r}" for name in untold if said.get(name) is None]
     if assumed:
         listed = " and ".join(filter(None, [", ".join(assumed[:-1]), assumed[-1]]))
@@ -326,7 +330,7 @@ def load_official(
     if _norm_twice(theirs, norm_twice):
         said["norm_twice"] = True
     load = resolve(FORMATS[system].loader or partial(_load_named, system))
-    with reading("the shapes in the checkpoint fit no model", "get a complete copy"):
+    with user_errors("the shapes in the checkpoint fit no model", "get a complete copy"):
         is_demo = system == "crate" and "head.weight" in theirs
         if system == "crate" or head is not None:
             theirs = _one_head(theirs, head)

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..core import UserError
 from .sparsify import MLP
 from .checkpoints import build_fitting, from_official, numbers_of
-from .layer import VARIANTS, ChannelScale, Layer
+from .layer import VARIANTS, LayerScale, Layer
 from .family import Architecture
 from .family import LayeredClassifier, check_model, init_linear, prepend
 
@@ -102,7 +102,7 @@ class ClassAttention(nn.Module):
         self.heads, self.tokens_norm = heads, tokens_norm
         self.norm_attention, self.norm_mlp = nn.LayerNorm(dim, 1e-6), nn.LayerNorm(dim, 1e-6)
         self.qkv, self.output, self.mlp = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim), MLP(dim)
-        self.scale_attention, self.scale_mlp = ChannelScale(dim, scale), ChannelScale(dim, scale)
+        self.scale_attention, self.scale_mlp = LayerScale(dim, scale), LayerScale(dim, scale)
 
     def _attend(self, z: Tensor) -> Tensor:
         "Softmax attention with the class token as only query; patches stay as they are."

@@ -132,7 +132,7 @@ def cost_of(
     if not records:
         return None
     on_cores = [r.seconds for r in records if not r.is_of_gpu]
-    cells = len({r.config.but(seed=0) for r in records})
+    cells = len({r.config.replace(seed=0) for r in records})
     return cells, float(np.median(on_cores)) if on_cores else None
 
 # %% ../../nbs/study/frames.ipynb #85991f19

@@ -26,7 +26,7 @@ def train_again(
     threads = record.provenance["threads"]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "data" / "runs"
-        place = place.but(threads=threads, root=root, compiled=compiled)
+        place = place.replace(threads=threads, root=root, compiled=compiled)
         return (train_and_measure if measured else train)(record.config, place)
 
 # %% ../../nbs/study/rerun.ipynb #10185d26023b46108eb7d9f57d49d2b3

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_results', 'chosen', 'default_results', 'best_scale',
-           'Parameters', 'OpenResult', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers',
+           'Parameters', 'ResultSession', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers',
            'other_signs', 'sign_now', 'at_other_scales', 'in_words']
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
-from ..core import UserError, check_choice, home, pick_device, project_root, reading
+from ..core import UserError, check_choice, home, pick_device, project_root, user_errors
 from ..core import visible
 from ..training.runs import EXPERIMENTS, GRIDS, OWN, QUICK_SCALES, RunConfig, SCALES, Seed
 from ..training.runs import Strict, read_rules, reading_fields, scale_config
 from ..training.records import Record, Store
-from ..training.trials import Outcome, Trial, Trials, run_trials
+from ..training.trials import TrialResult, Trial, Trials, run_trials
 from ..training.engine import Place
 from ..training.sweeps import TRAIN, dataset_label, place_of, plan, train_all
 from ..training.measured import MEASURE_PUBLISHED
@@ -51,7 +51,7 @@ class Result(pydantic.BaseModel):
     trials: str | None = None  # the experiment of `trials.Trials` that it draws
     scale: str | None = None  # the only scale that it can be drawn at; None: any
     rule: str | None = None  # the frozen rule whose runs it draws, at the rule's scale
-    answer: str = ""  # in words, as its notebook gives them to `OpenResult.in_short`
+    answer: str = ""  # in words, as its notebook gives them to `ResultSession.in_short`
     written_for: Mapping[str, str] = {}  # claim -> the sign that the words fit
     notebook: Path  # its file
 
@@ -83,13 +83,15 @@ def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _front_matter(notebook: Path) -> dict[str, Any] | None:
-    with reading(f"{notebook} is no notebook", "save it again with Jupyter"):
+    with user_errors(f"{notebook} is no notebook", "save it again with Jupyter"):
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     first = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "raw" else ""
     lines = first.strip().split("\n")
     if lines[0] != "---" or lines[-1] != "---":
         return None
-    with reading(f"front matter of {notebook}", "write lines of name: value, and literal words"):
+    with user_errors(
+        f"front matter of {notebook}", "write lines of name: value, and literal words"
+    ):
         matter = yaml.safe_load("\n".join(lines[1:-1]))
         return matter | _words(cells)
 
@@ -259,7 +261,7 @@ def _differences(path: Path, numbers: pd.DataFrame) -> str:
     return ""
 
 
-class OpenResult:
+class ResultSession:
     "A result in a running notebook: parameters, records, and display of figures and tables."
 
     def __init__(
@@ -312,7 +314,7 @@ class OpenResult:
     ) -> Place:
         "Where to train and store its runs."
         place = place_of(self.scale, self._spec, self._device, **options)[1]
-        return place.but(scale=self.kept_at)
+        return place.replace(scale=self.kept_at)
 
     def plan(
         self,
@@ -333,7 +335,7 @@ class OpenResult:
         if "epochs" in fields:  # no probe after the last epoch
             probed = tuple(e for e in config.probe_epochs if e <= fields["epochs"])
             fields = dict(probe_epochs=probed) | fields
-        return config.but(**fields)
+        return config.replace(**fields)
 
     def recorded_of(
         self,
@@ -376,7 +378,7 @@ class OpenResult:
 
     def trials(
         self,
-        **columns: Callable[[Outcome], float | None],  # name -> its value, such as from tables
+        **columns: Callable[[TrialResult], float | None],  # name -> its value, such as from tables
     ) -> pd.DataFrame:
         "Its recorded trials as a table: fields, numbers and further columns, one row per trial."
         kept = Trials(str(self.about.trials), self.scale)
@@ -399,7 +401,7 @@ class OpenResult:
         self,
         trials: Sequence[Trial],  # of its experiment
         run: Callable[[Any], tuple],  # trial -> numbers and tables, as for `run_trials`
-    ) -> list[Outcome]:  # in the order of `trials`
+    ) -> list[TrialResult]:  # in the order of `trials`
         """Outcomes of trials; unless `recorded`, we run missing trials.
 
         If `recorded`, a `UserError` if no trial is recorded.
@@ -519,7 +521,7 @@ def _notebook_of(name: str) -> Path:
 
 def open_result(
     name: str, namespace: Mapping[str, Any], model: type[Parameters] = Parameters
-) -> OpenResult:
+) -> ResultSession:
     """Open a result with the parameters of its notebook.
 
     Parameters
@@ -533,7 +535,7 @@ def open_result(
 
     Returns
     -------
-    OpenResult
+    ResultSession
         Scale and records, with methods to show figures, tables and answers.
 
     Raises
@@ -554,7 +556,7 @@ def open_result(
     tiny = () if about.rule else QUICK_SCALES
     if about.only_at and p.scale not in (None, about.only_at, *tiny):
         raise UserError(f"{name} is only drawn at scale {about.only_at}; omit the scale")
-    return OpenResult(about, p)
+    return ResultSession(about, p)
 
 # %% ../../nbs/study/results.ipynb #880d2082
 def saved_results(
@@ -676,7 +678,7 @@ def at_other_scales(
 
 
 def in_words(
-    answer: str,  # as for `OpenResult.in_short`
+    answer: str,  # as for `ResultSession.in_short`
     written_for: Mapping[str, str],  # likewise
     answers: pd.DataFrame,  # as `nearest_answers` gives them
 ) -> str:

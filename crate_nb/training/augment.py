@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np, torch, torch.nn.functional as F
 from PIL import Image
 from torch import Tensor
-from ..core import UserError, full_precision, generator, send
+from ..core import UserError, full_precision, generator, to_device
 
 # %% ../../nbs/training/augment.ipynb #06a00002
 def _uniform(g: torch.Generator, shape: tuple, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -62,7 +62,7 @@ def _weights(start: Tensor, length: Tensor, source: int, size: int) -> Tensor:  
 # %% ../../nbs/training/augment.ipynb #06a00005
 def _crop_resize(x: Tensor, box: Tensor, size: int) -> Tensor:  # uint8 (B, C, size, size)
     "Cut a box (B, 4), as of `_random_boxes`, out of each image and resize it, with antialiasing."
-    top, left, height, width = send(box.float(), x.device).T
+    top, left, height, width = to_device(box.float(), x.device).T
     wy, wx = _weights(top, height, x.shape[2], size), _weights(left, width, x.shape[3], size)
     with full_precision(x.device):
         y = wy[:, None] @ x.float() @ wx[:, None].mT
@@ -331,10 +331,10 @@ def _apply_choice(x: Tensor, choice: Tensor, value: Tensor) -> Tensor:
     "Apply one operation per image: `choice` (B,), rows of OPS, and `value` (B,), on the CPU."
     order = choice.argsort(stable=True)  # groups images by operation
     counts = choice.bincount(minlength=len(OPS)).tolist()
-    images = x[send(order, x.device)].split(counts)
-    values = send(value[order], x.device).split(counts)
+    images = x[to_device(order, x.device)].split(counts)
+    values = to_device(value[order], x.device).split(counts)
     parts = [op.apply(xs, vs) for op, xs, vs in zip(OPS.values(), images, values) if len(xs)]
-    return torch.cat(parts)[send(order.argsort(), x.device)]
+    return torch.cat(parts)[to_device(order.argsort(), x.device)]
 
 # %% ../../nbs/training/augment.ipynb #06a00028
 def apply_draws(
@@ -345,7 +345,7 @@ def apply_draws(
     "The paper's training augmentation: random resized crop, horizontal flip, RandAugment."
     x = resize(x, size) if draws.boxes is None else _crop_resize(x, draws.boxes, size)
     if draws.mirrored is not None:
-        x = torch.where(send(draws.mirrored, x.device)[:, None, None, None], x.flip(3), x)
+        x = torch.where(to_device(draws.mirrored, x.device)[:, None, None, None], x.flip(3), x)
     for choice, value in zip(draws.ops.unbind(1), draws.values.unbind(1)):
         x = _apply_choice(x, choice, value)
     return x

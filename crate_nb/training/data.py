@@ -16,8 +16,16 @@ from pathlib import Path
 from typing import Any
 import torch
 from torch import Tensor
-from ..core import UserError, as_path, generator, home, plain_torch, progress_bar, reading
-from ..core import say_once, tensor_digest, visible, write_atomic
+from crate_nb.core import (
+    UserError,
+    as_path,
+    generator,
+    home,
+    plain_torch,
+    progress_bar,
+    user_errors,
+)
+from ..core import warn_once, tensor_digest, visible, write_atomic
 from ..models.checkpoints import read_safetensors
 from .pictures import Layout, decode, find_layout, read_folder, read_objects
 from .pictures import row_counts, visible_files
@@ -96,7 +104,7 @@ class ImageData:
         seen = {hash(x.numpy().tobytes()) for x in self.x_train}
         again = sum(hash(x.numpy().tobytes()) in seen for x in self.x_test)
         if again:
-            say_once(
+            warn_once(
                 f"{self.name}: {again:,} of {len(self.x_test):,} test images are training images, "
                 "too; remove one of each pair"
             )
@@ -175,7 +183,7 @@ def read_binary(
     size: int = 32,  # image side (pixels)
 ) -> _Made:
     "Read the images of a binary archive; a `UserError` if it is damaged or the wrong one."
-    with reading(f"{place} can't be read", _ANEW):
+    with user_errors(f"{place} can't be read", _ANEW):
         files = {name: f for name, f in sorted(_files_of(place).items()) if name.endswith(".bin")}
         made: list[Tensor] = []
         for is_test in (False, True):
@@ -197,7 +205,7 @@ def read_tree(
     if (place / "train.parquet").is_file():
         return read_folder(place)[0], ()
     made: list[Tensor] = []
-    with reading(f"{place} can't be read", _ANEW):
+    with user_errors(f"{place} can't be read", _ANEW):
         files = _files_of(place)
         for split in ("train", "test"):
             paths = sorted(p for p in files if p.startswith(f"{split}/") and p.endswith(".jpg"))
@@ -423,7 +431,7 @@ def _load_folder(name: str, folder: Path, size: int | None) -> ImageData:
     key = f"{name}-{_fingerprint(layout, size)}"
     data = _cached(name, key, lambda: read_folder(layout, size))
     if absent := sorted(set(range(data.classes)) - set(data.y_train.tolist())):
-        say_once(
+        warn_once(
             f"{folder}: {len(absent):,} of {data.classes:,} classes, such as {absent[0]}, have no "
             "training image; a model learns against them, unless you number the others 0, 1, ..."
         )

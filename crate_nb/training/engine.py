@@ -47,7 +47,7 @@ class Place:
             if not isinstance(n := getattr(self, name), int) or n < 1:
                 raise UserError(f"{name}={n!r}; give an int, at least 1")
 
-    def but(
+    def replace(
         self,
         **changes,  # fields and their new values
     ) -> "Place":
@@ -76,7 +76,7 @@ def as_place(
     "Make a place from a caller's arguments; a `UserError` for an unknown option."
     if not isinstance(place, Place):
         place = Place(scale=place)
-    return place.but(**options)
+    return place.replace(**options)
 
 # %% ../../nbs/training/engine.ipynb #ae277c6b
 PRECISIONS = {  # of products; weights, sums and rates use float32

@@ -18,8 +18,8 @@ import pandas as pd, pydantic, torch
 from safetensors.torch import save
 from torch import Tensor, nn
 from .. import __version__
-from ..core import UserError, check_kind, device_name, home, mix, pick_device
-from ..core import plain_torch, progress_bar, reading, tensor_digest, write_atomic
+from ..core import UserError, check_kind, device_name, home, seed_from, pick_device
+from ..core import plain_torch, progress_bar, user_errors, tensor_digest, write_atomic
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
 from ..models.family import LayeredModel, count_parameters
 from ..models.weights import check_start, pack_weights, weights_digest
@@ -122,7 +122,7 @@ def _read_checkpoint(path: Path, device: torch.device) -> tuple[dict[str, Tensor
         tensors, metadata = read_safetensors(path, device)
     except UserError as e:
         raise UserError(f"checkpoint {e}, or {_ANEW}") from None
-    with reading(f"checkpoint {path} is damaged", _ANEW):
+    with user_errors(f"checkpoint {path} is damaged", _ANEW):
         return tensors, _progress_of(tensors, metadata)
 
 
@@ -152,7 +152,7 @@ def load_checkpoint(
         )
     own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     load_weights(model, own)
-    with reading(f"checkpoint {path} has the optimiser of another run", _ANEW):
+    with user_errors(f"checkpoint {path} has the optimiser of another run", _ANEW):
         _load_optimizer(optimizer, tensors, progress.optimizer)
     return replace(progress, resumed=progress.resumed + 1)
 
@@ -345,7 +345,7 @@ def _resume(path: Path, step: Step, digest: str) -> Progress:
 
 def _take_step(step: Step, number: int, images: int, x: Tensor, y: Tensor):
     c = step.config
-    torch.manual_seed(mix(c.seed, "dropout", number))  # also for a layer of yours that draws
+    torch.manual_seed(seed_from(c.seed, "dropout", number))  # also for a layer of yours that draws
     step(x, y, layer_of_step(c, number), learning_rate(c, number, total_steps(c, images)))
 
 

@@ -313,7 +313,7 @@ def train_and_measure(
 # %% ../../nbs/training/measured.ipynb #489c43d7
 MEASURE = Work(train_and_measure, is_measured, "measured")  # train and measure the runs of a sweep
 # for Tables 1 and 5: require only the published measures
-MEASURE_PUBLISHED = replace(MEASURE, leaves=partial(is_measured, names=PUBLISHED))
+MEASURE_PUBLISHED = replace(MEASURE, is_complete=partial(is_measured, names=PUBLISHED))
 
 # %% ../../nbs/training/measured.ipynb #14ea0071
 MEASURE_TOLERANCE = 0.02  # relative, the accuracy of 1/sigma^2

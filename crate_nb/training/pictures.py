@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 import numpy as np, torch
 from torch import Tensor
-from ..core import UserError, read_file, reading, say_once
+from ..core import UserError, read_file, user_errors, warn_once
 from .augment import resize
 
 # %% ../../nbs/training/pictures.ipynb #b1c70006
@@ -49,7 +49,7 @@ def pixels_of(
         )
     im = ImageOps.exif_transpose(im)
     if im.has_transparency_data and np.asarray(im.convert("RGBA"))[..., 3].min() < 255:
-        say_once("transparent pixels count as opaque; paste such pictures on a ground first")
+        warn_once("transparent pixels count as opaque; paste such pictures on a ground first")
     picture = _centre(im, least) if size else im.convert("RGB")
     return torch.from_numpy(np.asarray(picture).transpose(2, 0, 1).copy())
 
@@ -67,7 +67,7 @@ def decode(
 
     if data.startswith(_POINTER):
         raise UserError(f"{at} is a pointer of Git LFS, not the file itself; run: git lfs pull")
-    image = reading(f"{at} is not a readable image", "use PNG or JPEG of 8 bits a channel")
+    image = user_errors(f"{at} is not a readable image", "use PNG or JPEG of 8 bits a channel")
     with image, warnings.catch_warnings(action="ignore"):
         with Image.open(io.BytesIO(data), formats=_FORMATS) as im:
             return pixels_of(im, size, at)
@@ -122,7 +122,7 @@ def _images_in(files: list[Path], folder: Path) -> list[Path]:
     inner = [f for f in files if f.parent != folder or not found]
     endings = sorted({f.suffix.lower() for f in inner} - {*ENDINGS, ".db", ".ini", ".parquet"})
     if endings:
-        say_once(
+        warn_once(
             f"{folder}: files left out: {', '.join(e or 'without an ending' for e in endings)}"
         )
     return found
@@ -227,9 +227,9 @@ def _test_split(splits: Mapping[str, Any], of: object) -> str:
     if "val" not in splits:
         return "test"
     if "test" not in splits:
-        say_once(f"{of}: there is no test split; we use the validation images")
+        warn_once(f"{of}: there is no test split; we use the validation images")
         return "val"
-    say_once(f"{of}: we leave out its validation images; use val_size to hold out training images")
+    warn_once(f"{of}: we leave out its validation images; use val_size to hold out training images")
     return "test"
 
 
@@ -279,7 +279,7 @@ def _parquet_file(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     remedy = "it is truncated, damaged or a pointer of Git LFS; download it again"
-    with reading(f"{path} can't be read as parquet", remedy):
+    with user_errors(f"{path} can't be read as parquet", remedy):
         file = pq.ParquetFile(path)
     # Equal rows take no space: a small file may hold billions.
     rows, allowed = file.metadata.num_rows, max(10_000, path.stat().st_size // 16)
@@ -327,7 +327,7 @@ def _picture_rows(path: Path, names: set[tuple[str, ...]]) -> Iterator[_Row]:
 def _stacked(pictures: list[Tensor], size: int, of: object) -> Tensor:
     "Pictures of one size as they are; otherwise all resized to `size`."
     if len({p.shape for p in pictures}) > 1:
-        say_once(f"{of}: sizes differ; all are {size} x {size} before a crop")
+        warn_once(f"{of}: sizes differ; all are {size} x {size} before a crop")
         pictures = [p if p.shape[-1] == size else resize(p[None], size)[0] for p in pictures]
     return torch.stack(pictures)
 
@@ -409,7 +409,7 @@ def read_folder(
     pictures, names = _Pictures(size, layout.folder), set[tuple[str, ...]]()
     remedy = "it is truncated or damaged; download it again"
     for path in (*layout.train, *layout.test):
-        with reading(f"{path} can't be read", remedy):
+        with user_errors(f"{path} can't be read", remedy):
             for row in rows_of(path, names):
                 pictures.add(decode(row.data, size, row.at), row.label)
     return pictures.made(row_counts(layout)[0], names)

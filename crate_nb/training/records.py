@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 import crate_nb, numpy as np, pandas as pd, pydantic
 from ..core import UserError, check_kind, home, is_there, parse_json, read_file
-from ..core import reading, say_once, write_atomic
+from ..core import user_errors, warn_once, write_atomic
 from ..models.layer import VARIANTS
 from .optimizers import OPTIMIZERS, SCHEDULES
 from .runs import Described, RunConfig, SCALES, described, reading_fields
@@ -343,11 +343,11 @@ class _Locks(_Folders):
         "Lock a run's work folder; `Busy` if another process holds it, a `UserError` if this fails."
         work = self.work(id)
         elsewhere = "choose another folder with CRATE_NB_HOME"
-        with reading(f"cannot write {work}", f"free space or {elsewhere}"):
+        with user_errors(f"cannot write {work}", f"free space or {elsewhere}"):
             work.mkdir(parents=True, exist_ok=True)
             handle = (work / "lock").open("w")
         with handle:
-            with reading(f"cannot lock {work}", f"its file system has no flock, {elsewhere}"):
+            with user_errors(f"cannot lock {work}", f"its file system has no flock, {elsewhere}"):
                 _take_lock(handle, id)
             yield work
 
@@ -405,7 +405,7 @@ _T = TypeVar("_T")
 
 def _tell_left_out(scale: str, rows: set[str]):
     if rows:
-        say_once(
+        warn_once(
             f"skipping records of scale {scale}, since these are not registered: "
             f"{', '.join(sorted(rows))}; add their rows to crate_nb.VARIANTS, "
             "crate_nb.training.optimizers.OPTIMIZERS or SCHEDULES"
@@ -416,7 +416,7 @@ def _tell_empty(root: Path):
     "Log the searched folder if it has no records of any scale."
     runs = root.parent.parent
     if not any(runs.glob(f"*/{IMAGES}/*/record.json")):
-        say_once(f"no records of any scale in {runs}; set CRATE_NB_HOME to use another folder")
+        warn_once(f"no records of any scale in {runs}; set CRATE_NB_HOME to use another folder")
 
 
 def _is_gone(error: Exception) -> bool:
@@ -431,7 +431,7 @@ def record_files(
     root: Path,  # folder of runs or trials
 ) -> Iterator[tuple[str, os.stat_result]]:
     "Ids and file states of records; other files (such as .DS_Store) are skipped."
-    with reading(f"the records in {root} can't be listed", "check its permissions"):
+    with user_errors(f"the records in {root} can't be listed", "check its permissions"):
         for id in sorted(os.listdir(root)) if is_there(root) else ():
             try:
                 # a Path takes longer than stat
@@ -441,7 +441,7 @@ def record_files(
             if _ID.fullmatch(id):
                 yield id, state
             elif id[0] != ".":
-                say_once(f"left out: {root}/{id}, whose name is no id of a run")
+                warn_once(f"left out: {root}/{id}, whose name is no id of a run")
 
 # %% ../../nbs/training/records.ipynb #a24044df
 @lru_cache(maxsize=1000)  # more than any scale has; about 0.1 MB each
@@ -558,7 +558,7 @@ def _by_configuration(record: Record, records: Iterable[Record], metric: str) ->
     for r in records:
         alike = all(getattr(r.config, k) == getattr(record.config, k) for k in _KIND)
         if alike and r.id != record.id and VARIANTS[r.config.variant].task == task:
-            groups[r.config.but(seed=0)].append(r.final[metric])
+            groups[r.config.replace(seed=0)].append(r.final[metric])
     return groups
 
 
@@ -568,7 +568,7 @@ def _seed_spread(record: Record, records: Iterable[Record], metric: str) -> tupl
     It is pooled over all runs of the record's kind if the record has few replicates.
     """
     groups = _by_configuration(record, records, metric)
-    own = groups[record.config.but(seed=0)]
+    own = groups[record.config.replace(seed=0)]
     pooled = [own] if len(own) > 2 else [g for g in groups.values() if len(g) > 1]
     freedom = sum(len(g) - 1 for g in pooled)
     squares = sum(pd.Series(g).var() * (len(g) - 1) for g in pooled)
@@ -647,7 +647,7 @@ def _is_cloned() -> bool:
     "Whether the package lies in its own clone, not in a repository that it was copied into."
     prefix = _git("rev-parse", "--show-prefix")
     if "safe.directory" in prefix.stderr:
-        say_once(
+        warn_once(
             "git reads no commit from a clone of another user; if you trust it, run "
             f"git config --global --add safe.directory {_package.parent}"
         )

@@ -22,12 +22,12 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 import pydantic
-from ..core import UserError, check_choice, project_root, read_file, reading
+from ..core import UserError, check_choice, project_root, read_file, user_errors
 from ..models.compress import COMPRESS
 from ..models.sparsify import SPARSIFY
 from ..models.checkpoints import MOST_LAYERS
 from ..models.layer import VARIANTS
-from ..models.family import SIZES, check_sizes, predict_parameters
+from ..models.family import MODEL_SIZES, check_sizes, predict_parameters
 from ..models.masked import check_masked
 from ..models.tost import check_stem
 from .optimizers import OPTIMIZERS, SCHEDULES
@@ -66,8 +66,8 @@ def reading_fields(
     failure: str,  # what failed, such as `record data/... is damaged`
     remedy: str,  # what to do about it
 ) -> Iterator[None]:
-    "As `core.reading`, with the first problem of a pydantic class as the reason."
-    with reading(failure, remedy):
+    "As `core.user_errors`, with the first problem of a pydantic class as the reason."
+    with user_errors(failure, remedy):
         try:
             yield
         except pydantic.ValidationError as e:
@@ -173,7 +173,7 @@ class Identified(Strict):
         canonical = json.dumps(changed, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
-    def but(
+    def replace(
         self,
         /,
         **changes,  # fields and their new values
@@ -275,14 +275,14 @@ class RunConfig(Identified):
     Notes
     -----
     The defaults are the paper's settings; their sources are in `nbs/training/runs`. Frozen:
-    `config.but(seed=1)` makes a copy with new values. The hash `config.id` names the record. The
-    fields `srr_*` belong to the regulariser of eq. 14.
+    `config.replace(seed=1)` makes a copy with new values. The hash `config.id` names the record.
+    The fields `srr_*` belong to the regulariser of eq. 14.
 
     Examples
     --------
     >>> from crate_nb import RunConfig
     >>> config = RunConfig(variant="crate-t", dim=192, heads=3)
-    >>> config.depth, config.but(seed=1).seed
+    >>> config.depth, config.replace(seed=1).seed
     (12, 1)
     >>> config.id
     '8b8305d4ee5d'
@@ -387,9 +387,9 @@ SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra 
     "medium": dict(**_AT_32, patch_size=8, batch_size=128, epochs=30, crop=(0.5, 1.0))
     | dict(test_every=5, probe_epochs=(0, 1, 2, 5, 10, 20, 30), seeds=(0, 1, 2, 3, 4))
     | dict(regularised=_FEW),
-    "untrained": dict(dataset="cifar10", **SIZES["tiny"], train_size=64, test_size=64)
+    "untrained": dict(dataset="cifar10", **MODEL_SIZES["tiny"], train_size=64, test_size=64)
     | dict(epochs=0, probe_epochs=(0,), probe_size=64, seeds=tuple(range(20))),
-    "paper": dict(dataset="cifar10", **SIZES["tiny"], seeds=(0, 1, 2)),
+    "paper": dict(dataset="cifar10", **MODEL_SIZES["tiny"], seeds=(0, 1, 2)),
 }
 QUICK_SCALES = ("smoke", "quick")  # scales without committed records
 
@@ -526,7 +526,7 @@ def _with_none(fields: Any) -> Any:
 
 def _read_toml(path: Path, what: str, do: str) -> dict[str, Any]:
     content = read_file(path, what, limit=2**20)
-    with reading(f"{what} {path} is not TOML", do):
+    with user_errors(f"{what} {path} is not TOML", do):
         return tomllib.loads(content.decode("utf-8-sig"))  # Notepad writes a mark
 
 
@@ -550,7 +550,7 @@ def without_idle(
     "Reset the settings of a regulariser that is off, since they have no effect."
     if config.srr_layer is not None:
         return config
-    return config.but(**{k: RunConfig.model_fields[k].default for k in _OF_THE_REGULARISER})
+    return config.replace(**{k: RunConfig.model_fields[k].default for k in _OF_THE_REGULARISER})
 
 # %% ../../nbs/training/runs.ipynb #3e39c711
 def varied_fields(

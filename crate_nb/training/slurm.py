@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic
 from ..core import UserError, check_choice, home, parse_json, progress_bar, read_file
-from ..core import reading, write_atomic
+from ..core import user_errors, write_atomic
 from .runs import Positive, RunConfig, Strict
 from .records import Busy, Store
 from .engine import Place, as_place
@@ -73,7 +73,7 @@ def _job_of(store: Store, id: str) -> dict[str, str] | None:
     if not path.is_file():
         return None
     content = read_file(path, "note of a job")
-    with reading(f"{path} is damaged", "delete it"):
+    with user_errors(f"{path} is damaged", "delete it"):
         job = parse_json(content)
         return {name: os.fspath(job[name]) for name in ("job", "log")}
 
@@ -352,7 +352,7 @@ def submit_slurm(
     _check_slurm(options, place.device)
     check_data(configs, place)  # pictures are decoded here, once for all jobs
     folder = None if place.data is None else str(Path(place.data).resolve())
-    there = place.but(data=folder, threads=options.cpus, progress=False)
+    there = place.replace(data=folder, threads=options.cpus, progress=False)
     store, sent = place.store(configs[0]), list[Any]()
     with _submitting(store) as files:
         states = sweep_status(configs, place, work).state

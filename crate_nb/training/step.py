@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, torch, torch.nn.functional as F
 from torch import Tensor, nn
-from ..core import UserError, check_choice, check_kind, generator, mix, reading, send
+from crate_nb.core import (
+    UserError,
+    check_choice,
+    check_kind,
+    generator,
+    seed_from,
+    user_errors,
+    to_device,
+)
 from ..objective.rates import pack
 from ..objective.srr import layer_srr, pick_layer
 from ..models.layer import VARIANTS
@@ -114,7 +122,7 @@ def build_model(
     "The model of a run before its first step; its head is always random."
     check_kind(config, RunConfig, "make one with scale_config(scale)")
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(mix(config.seed, "init"))
+        torch.manual_seed(seed_from(config.seed, "init"))
         model = make_model(architecture_of(config, channels, classes))
     return model if start is None else fit_weights(model, start)
 
@@ -167,7 +175,7 @@ def start_from(
     path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
 ) -> RunConfig:  # has a new id
     "The configuration that starts from the weights in a file; a `UserError` if we can't read them."
-    return config.but(init=_read_start(config, path).digest)
+    return config.replace(init=_read_start(config, path).digest)
 
 # %% ../../nbs/training/step.ipynb #d4e00003
 def find_start(
@@ -215,7 +223,7 @@ def check_rates(
 ):
     "A `UserError` unless each step has a finite learning rate of at least 0."
     what = f"schedule {config.schedule!r}"
-    with reading(f"{what} fails", "give a function (lr, step, steps) -> rate"):
+    with user_errors(f"{what} fails", "give a function (lr, step, steps) -> rate"):
         rates = [float(learning_rate(config, step, steps)) for step in range(steps)]
     for step, rate in enumerate(rates):
         if not 0 <= rate < math.inf:
@@ -497,12 +505,12 @@ class Batches:
         global_step = epoch * self.steps_per_epoch + step_in_epoch
         sources = [generator(c.seed, "augment", global_step + i) for i in range(len(rows))]
         draws = [self.task.draw(c, len(r), *self.x.shape[2:], g) for r, g in zip(rows, sources)]
-        taken = send(torch.cat(rows), self.device)
+        taken = to_device(torch.cat(rows), self.device)
         x = apply_draws(self.x[taken], Draws.cat(draws), c.image_size)
         if self.task.target is None:
             return x, self.y[taken]
         targets = [self.task.target(c, len(r), g) for r, g in zip(rows, sources)]
-        return x, send(torch.cat(targets), self.device)
+        return x, to_device(torch.cat(targets), self.device)
 
     def epoch(
         self,

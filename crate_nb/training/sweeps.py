@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, torch
 from ..core import UserError, as_path, check_choice, core_count
-from ..core import SAID, pick_device, progress_bar
-from ..core import say_once, show_warning, write_atomic
+from ..core import WARNED, pick_device, progress_bar
+from ..core import warn_once, show_warning, write_atomic
 from .data import NAMES, dataset_name, dataset_sizes
 from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
 from .runs import read_grid, regularised_at, rules_here
@@ -90,8 +90,8 @@ def _fitted(config: RunConfig, images: tuple[int, int] | None, given: Collection
             what = f"{config.dataset} has fewer {which} images than the {asked:,} of the scale"
             what += f"; we use all (choose fewer with --set {name}=N)"
             if there:  # an empty split raises an error later
-                say_once(what)
-            config = config.but(**{name: None})
+                warn_once(what)
+            config = config.replace(**{name: None})
     return config
 
 # %% ../../nbs/training/sweeps.ipynb #7a10c0eb
@@ -105,7 +105,7 @@ def place_of(
     label = dataset_label(scale, dataset)
     pick_device(device)
     is_folder = dataset is not None and as_path(dataset).is_dir()
-    return label, Place(scale, dataset if is_folder else None, device).but(**options)
+    return label, Place(scale, dataset if is_folder else None, device).replace(**options)
 
 # %% ../../nbs/training/sweeps.ipynb #16a00003
 def plan(
@@ -123,8 +123,8 @@ def plan(
         rows, own = find_grid(experiment, scale).rows(), (0,)
     layers = (None, *regularised_at(scale))
     runs = [
-        at.but(**_values_at(row, at))
-        for at in (base.but(seed=s) for s in (own if seeds is None else seeds))
+        at.replace(**_values_at(row, at))
+        for at in (base.replace(seed=s) for s in (own if seeds is None else seeds))
         for row in rows
         if row.get("srr_layer") in layers
     ]
@@ -135,7 +135,7 @@ def _values_at(row: dict[str, Any], base: RunConfig) -> dict[str, Any]:
     "The fields of a row, whose values may depend on the scale and on earlier values."
     values: dict[str, Any] = {}
     for name, value in row.items():
-        values[name] = value(base.but(**values)) if callable(value) else value
+        values[name] = value(base.replace(**values)) if callable(value) else value
     return values
 
 # %% ../../nbs/training/sweeps.ipynb #16a00007
@@ -206,7 +206,7 @@ class Work:
     "The task of a sweep for each run."
 
     compute: Callable[..., Record] = train  # (config, place, force=, report=); importable
-    leaves: Callable[[Record], bool] = bool  # whether a record is complete; importable
+    is_complete: Callable[[Record], bool] = bool  # whether a record is complete; importable
     done: str = "trained"  # a word for a finished run
 
     def is_done(
@@ -214,7 +214,7 @@ class Work:
         record: Record | None,  # None: not recorded
     ) -> bool:
         "Whether a run is finished."
-        return record is not None and self.leaves(record)
+        return record is not None and self.is_complete(record)
 
 
 TRAIN = Work()  # requires only a record
@@ -290,7 +290,7 @@ _device: str | None = None  # device of a worker
 def _start_worker(reports: Connection, devices: SimpleQueue, said: set):
     "Initialise a worker process: ignore Ctrl-C, and end with the parent."
     global _reports, _device
-    SAID.update(said)  # messages already logged by the parent
+    WARNED.update(said)  # messages already logged by the parent
     warnings.showwarning = show_warning
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -336,7 +336,7 @@ def _compute(config: RunConfig, place: Place, work: Work, force: bool, steps: in
     "Compute a run in a worker; return the reason of a failure, or None."
     report = _Reporter(config.id)
     try:
-        return _reason(config, place.but(device=_device), work, force, report)
+        return _reason(config, place.replace(device=_device), work, force, report)
     except NotCaptured:
         os._exit(1)  # as if killed: another process resumes without graphs
     finally:  # count the remaining steps of a run that stopped early
@@ -382,7 +382,7 @@ def _pool(devices: list[str]) -> Iterator[tuple[ProcessPoolExecutor, Connection]
         free.put(device)
     reports, reporting = processes.Pipe(duplex=False)
     with reports, reporting:
-        given = (reporting, free, SAID)
+        given = (reporting, free, WARNED)
         pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
         patience = 10.0  # seconds until idle workers are ended
         try:
@@ -451,7 +451,7 @@ def _run_elsewhere(
     "Compute configurations by an executor; a run whose process dies resumes with the next sweep."
     if isinstance(executor, ThreadPoolExecutor) and executor._max_workers > 1:
         raise UserError("threads would share torch's random numbers; give an executor of processes")
-    there = place.but(progress=False)
+    there = place.replace(progress=False)
     sent = {executor.submit(_reason, c, there, work, force): c.id for c in configs}
     failed = dict[str, str]()
     with progress_bar(total=len(sent), unit="run", disable=not place.progress) as bar:
@@ -581,7 +581,7 @@ def best_runs(
                 "train it with val_size, such as --set val_size=2000"
             )
         c = record.config
-        groups.setdefault(c.but(seed=0, subset=0), {})[c.seed, c.subset] = record
+        groups.setdefault(c.replace(seed=0, subset=0), {})[c.seed, c.subset] = record
     if not groups:
         raise UserError("no records to rank; train some with val_size")
     shared = set.intersection(*map(set, groups.values()))
@@ -639,7 +639,7 @@ def estimate_seconds(
 ) -> float:
     "Estimate the seconds of one run on this machine, on one idle core or GPU."
     train_size, test_size = sizes_of(config, data)
-    kind = config.but(  # runs whose steps cost the same
+    kind = config.replace(  # runs whose steps cost the same
         seed=0,
         epochs=1,
         probe_epochs=(),
