@@ -8,7 +8,7 @@ __all__ = ['use_style', 'markdown_table', 'with_palette', 'as_png', 'save_figure
            'specification_curve']
 
 # %% ../../nbs/study/figures.ipynb #65b66029
-import io, itertools, json, statistics, time
+import io, itertools, json, statistics, textwrap, time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
@@ -358,33 +358,38 @@ def read_parameters(
 # %% ../../nbs/study/figures.ipynb #5bec2602
 def specification_curve(
     frame: pd.DataFrame,  # one row per specification: `tau`, `low`, `high`, `primary`, the choices
-    choices: Mapping[str, str],  # column of a choice -> name in the figure
+    choices: Mapping[str, str],  # column -> name: of panels, of the x axis, of colours, of fills
     label: str,  # label of the estimate
+    ring: str = "primary",  # name of the primary specification
 ) -> plt.Figure:
-    "Plot estimates with intervals in rising order, the primary one marked, above their choices."
-    values = [(column, value) for column in choices for value in pd.unique(frame[column])]
-    frame = frame.sort_values("tau", ignore_index=True)
-    fig, (top, below) = plt.subplots(
-        2, 1, figsize=(7.2, 3 + 0.17 * len(values)), sharex=True, height_ratios=(2, 1)
-    )
-    _draw_estimates(top, frame, label)
-    for y, (column, value) in enumerate(values):
-        chosen = frame.index[frame[column] == value]
-        color = f"C{[*choices].index(column)}"
-        below.scatter(chosen, [y] * len(chosen), s=8, marker="s", color=color)
-    names = [f"{choices[column]}: {value}" for column, value in values]
-    below.set(yticks=range(len(names)), yticklabels=names, xticks=[])
-    below.set_xlabel(f"{len(frame)} readings, in rising order")
-    below.invert_yaxis()
-    below.tick_params(axis="y", labelsize=7)
+    "Plot estimates with intervals under every choice, the primary one in a ring."
+    panel, x, *rest = choices
+    values = {column: list(pd.unique(frame[column])) for column in choices}
+    looks = list(itertools.product(*(values[column] for column in rest)))
+    count = len(values[panel])
+    fig, axes = plt.subplots(1, count, figsize=(7.6, 3.3), sharey=True, squeeze=False)
+    for ax, title in zip(axes[0], values[panel]):
+        ax.axhline(0, color="0.4", lw=0.8)
+        for i, look in enumerate(looks):
+            rows = frame[(frame[[panel, *rest]] == [title, *look]).all(axis=1)]
+            at = rows[x].map(values[x].index) + 0.8 * ((i + 0.5) / len(looks) - 0.5)
+            name = ", ".join(f"{choices[c]} {value}" for c, value in zip(rest, look))
+            color = f"C{values[rest[0]].index(look[0])}"
+            face = "white" if look[1:] and look[1] != values[rest[1]][0] else color
+            _draw_estimates(ax, rows, at, name, color, face)
+        ax.set_title(textwrap.fill(f"{choices[panel]} {title}", 96 // count), fontsize=8)
+        ax.set_xticks(range(len(values[x])), values[x])
+        ax.set_xlabel(choices[x])
+    axes[0, 0].set(ylabel=label, ylim=(-1.05, 1.05))
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    ring = plt.Line2D([], [], ls="", marker="o", ms=11, mfc="none", mec="k")
+    legend = dict(ncols=4, fontsize=7, loc="outside lower center")
+    fig.legend([*handles, ring], [*names, ring], **legend)
     return fig
 
 
-def _draw_estimates(ax: plt.Axes, frame: pd.DataFrame, label: str):
-    ax.set(ylabel=label, ylim=(-1.05, 1.05))
-    ax.axhline(0, color="0.4", lw=0.8)
-    for is_primary, rows in frame.groupby("primary"):
-        color, name, size = ("C1", "primary", 22) if is_primary else ("0.45", "other", 9)
-        ax.vlines(rows.index, rows.low, rows.high, color=color, lw=1, alpha=0.6)
-        ax.scatter(rows.index, rows.tau, s=size, zorder=3, color=color, label=name)
-    ax.legend(fontsize=7, loc="upper left")
+def _draw_estimates(ax: plt.Axes, rows: pd.DataFrame, at: pd.Series, name: str, color, face):
+    ax.vlines(at, rows.low, rows.high, color=color, lw=0.8, alpha=0.7)
+    ax.scatter(at, rows.tau, s=16, zorder=3, facecolor=face, edgecolor=color, label=name)
+    first = rows.primary
+    ax.scatter(at[first], rows.tau[first], s=110, facecolor="none", edgecolor="k", zorder=4)
