@@ -382,9 +382,9 @@ def specification_curve(
         ax.set_xlabel(choices[x])
     axes[0, 0].set(ylabel=label, ylim=(-1.05, 1.05))
     handles, names = axes[0, 0].get_legend_handles_labels()
-    ring = plt.Line2D([], [], ls="", marker="o", ms=11, mfc="none", mec="k")
-    legend = dict(ncols=4, fontsize=7, loc="outside lower center")
-    fig.legend([*handles, ring], [*names, ring], **legend)
+    circle = plt.Line2D([], [], ls="", marker="o", ms=11, mfc="none", mec="k")
+    names = [*names, ring]
+    fig.legend([*handles, circle], names, loc="outside lower center", ncols=4, fontsize=7)
     return fig
 
 
