@@ -3,7 +3,7 @@
 Each is edited as it is read: what readers need not see goes, and each notebook of the library ends
 with a reference, from docstrings, in the form of numpydoc or with comments beside parameters."""
 
-import ast, inspect, io, json, posixpath, re, sys, textwrap, tokenize
+import ast, base64, inspect, io, json, posixpath, re, sys, textwrap, tokenize
 from configparser import ConfigParser
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +35,7 @@ python_maximum_signature_line_length = 80
 toc_object_entries_show_parents = "hide"
 add_module_names = html_domain_indices = False
 html_theme, html_title, html_css_files = "furo", project, ["custom.css"]
+html_js_files = ["sidebar.js"]
 html_copy_source = html_show_sourcelink = html_show_sphinx = False
 # MathJax comes from a package, not from a network. Pages load one of its bundles, and no menu,
 # which would offer to fetch things.
@@ -44,13 +45,8 @@ mathjax3_config = {"options": {"enableMenu": False}, "chtml": {"scale": 0.92}}
 UNUSED = ("*svg*", "*mml*", "*full*", "a11y", "sre", "ui", "output/svg")
 exclude_patterns = ["tests", "**.ipynb_checkpoints", *(f"mathjax/{name}" for name in UNUSED)]
 
-RESULTS = (
-    "paper/",
-    "family/",
-    "theory/",
-    "guides/what_we_found",
-    "guides/map",
-)  # read for their outputs
+GROUPS = ("paper/", "family/", "theory/")
+RESULTS = (*GROUPS, "guides/what_we_found", "guides/map")  # read for their outputs
 LIBRARY = ("core", "objective/", "models/", "measures/", "training/", "study/", "cli")
 CONTENTS = {  # chapter -> pages, in a reader's order
     "Start": "guides/what_we_found guides/map guides/words guides/gallery guides/first_hour "
@@ -58,7 +54,7 @@ CONTENTS = {  # chapter -> pages, in a reader's order
     "What the paper claims": "paper/fig1* paper/fig2_untrained paper/fig* paper/tab* paper/*",
     "The family": "family/family_table family/*",
     "Why transformers work": "theory/*",
-    "Use it": "guides/measure* guides/regulariser guides/own_images guides/use_a_trained_model "
+    "Use it": "guides/measure* guides/regulariser guides/own_images guides/beside_crate "
     "guides/official_checkpoint guides/what_attention_sees guides/compare_members "
     "guides/questions guides/exercises guides/what_can_go_wrong",
     "Extend it, run it at scale": "guides/add_a_variant guides/add_a_measure guides/records "
@@ -70,6 +66,7 @@ CONTENTS = {  # chapter -> pages, in a reader's order
     "Benchmarks": "bench/*",
 }
 FOLDED = {"tags": ["hide-input"]}
+BINDER = "https://mybinder.org/v2/gh"
 
 
 def in_repository(path):
@@ -92,7 +89,8 @@ def titled(text, page):
     "A first cell with a line below the title that leads to the notebook."
     path = in_repository(f"nbs/{page}.ipynb")
     colab = path.replace("https://github.com", "https://colab.research.google.com/github")
-    links = f"[Notebook]({path}), [open in Colab]({colab})"
+    binder = f"{BINDER}/{GIT.removeprefix('https://github.com/')}/{BRANCH}?labpath=nbs/{page}.ipynb"
+    links = f"[Notebook]({path}), open it in [Colab]({colab}) or [Binder]({binder})"
     if page == "index" and can_draw():
         links += ', <a href="explore.html">explore the records</a>'
     return text.replace("\n", f"\n\n{{.provenance}}\n{links}\n", 1)
@@ -108,6 +106,26 @@ def of_code(cell, page, is_setup):
             output["data"] = {"text/markdown": led_on("".join(markdown), page)}
     source = re.sub(r"(?m)^#\| ?\w.*\n?", "", cell["source"]).strip("\n")
     return dict(cell, source=source, metadata=metadata)
+
+
+def lead_with_picture(cells, page):
+    "Put the caption of a result's first picture below it, and leave out where it stands again."
+    first = next((c for c in cells if "](../../figures/" in c["source"]), None)
+    if first is None:
+        return cells
+    link = re.search(r"!\[.*?\]\((.*?\.png)\)", first["source"])
+    png = (ROOT / "nbs" / page).parent.joinpath(link[1]).resolve().read_bytes()
+    for cell in (c for c in cells if c["cell_type"] == "code"):
+        data = [output.get("data", {}) for output in cell["outputs"]]
+        same = [i for i, d in enumerate(data) if base64.b64decode(d.get("image/png", "")) == png]
+        if same:
+            caption = "".join(data[same[0] + 1]["text/markdown"])
+            first["source"] = first["source"].replace(
+                link[0], f"{link[0]}\n\n{{.caption-of-picture}}\n{caption}"
+            )
+            del cell["outputs"][same[0] : same[0] + 2]
+            break
+    return cells
 
 
 def joined(cells):
@@ -136,6 +154,8 @@ def edited(cells, page):
     cells = [dict(cell, source="".join(cell["source"])) for cell in cells]
     hidden = re.compile(r"#\| ?(hide|default_exp)\b")
     cells = [c for c in cells if c["cell_type"] != "raw" and not hidden.match(c["source"])]
+    if page.startswith(GROUPS):
+        cells = lead_with_picture(cells, page)
     heads = [i for i, cell in enumerate(cells) if cell["source"].startswith("## ")]
     for i, cell in enumerate(cells):
         if cell["cell_type"] == "code":
