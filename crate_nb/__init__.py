@@ -14,6 +14,7 @@ _MODULES = {  # module -> names offered here
     "objective.rates": "coding_rate subspace_coding_rate",
     "objective.srr": "layer_srr sparse_rate_reduction",
     "objective.redunet": "ReduNet",
+    "objective.simdino": "simdino_loss",
     "models.layer": "VARIANTS Variant",
     "models.family": (
         "CRATE count_parameters crate_base crate_large crate_small crate_tiny make_model"

@@ -134,7 +134,8 @@ def check_variant(name: str):
     _check_counts(name, model)
     layer, order = model.layers[0], torch.randperm(10)
     message = f"{name}: a layer depends on the order of its tokens"
-    torch.testing.assert_close(layer(zs[0][:, order]), layer(zs[0])[:, order], msg=message)
+    if layer.compress.equivariant:
+        torch.testing.assert_close(layer(zs[0][:, order]), layer(zs[0])[:, order], msg=message)
     copy = make_model(model.architecture)
     copy.load_state_dict(model.state_dict())
     message = f"{name}: a reloaded state dict gives other logits"

@@ -56,6 +56,7 @@ _CRATE = CheckpointFormat(
         "1.fn.weight": "sparsify.D",
     },
     undetermined=("heads", "pool", "eta", "lam", "norm_eps"),
+    without="to_patch_embedding.proj.",
 )
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0002
@@ -152,6 +153,27 @@ FORMATS: dict[str, CheckpointFormat] = {
     ),
     "vit": _VIT,
     "tost": _TOST,
+    "cbt": CheckpointFormat(
+        "CBSA's CBT",
+        marker="to_patch_embedding.proj.",
+        layers="transformer.layers.",
+        names={
+            "cls_token": "cls_token",
+            "pos_embedding": "positions",
+            "to_patch_embedding.proj.": "stem.",
+            "mlp_head.": "head.",
+        },
+        layer_names={
+            "0.norm.": "norm_compress.",
+            "0.fn.proj.weight": "compress.U",
+            "0.fn.step_": "compress.step_",
+            "0.fn.to_out.": "output.",
+            "1.norm.": "norm_sparsify.",
+            "1.fn.weight": "sparsify.D",
+        },
+        undetermined=("eta", "lam", "norm_eps"),
+        loader="crate_nb.models.cbt:load_cbt",
+    ),
     "crate-mae": CheckpointFormat(
         "CRATE-MAE",
         marker="mask_token",

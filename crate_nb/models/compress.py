@@ -91,6 +91,7 @@ class Sublayer(nn.Module):
     dim: int  # d; set by the layer
     normed: bool = True  # whether the layer applies LayerNorm to its input
     causal: bool = False  # whether a token depends only on itself and on earlier ones
+    equivariant: bool = True  # whether permuted tokens give permuted outputs
     negative: bool = False  # whether its output is negative for positive input and weights
     no_paths: str = ""  # why path norms are undefined; empty: they are defined
 

@@ -604,6 +604,7 @@ MODELS: dict[str, Callable[[Architecture], LayeredModel] | str] = {
     "classifier": Classifier,
     "autoencoder": "crate_nb.models.masked:MaskedAutoencoder",
     "tost-vision": "crate_nb.models.tost:TostVision",
+    "cbt": "crate_nb.models.cbt:CBT",
 }
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from ..core import UserError, check_choice, user_errors
 from .compress import COMPRESS, Sublayer, Output
 from .sparsify import SPARSIFY
+from .cbsa import PublishedRepresentativeAttention, RepresentativeAttention
 from .hyperset import TokenSteps
 
 # %% ../../nbs/models/layer.ipynb #0ae85f66
@@ -183,6 +184,16 @@ VARIANTS["tssa-ista"] = Variant("learned", compress="tssa", paper="TSSA with IST
 VARIANTS["crate-conv"] = Variant("learned", stem=True, paper="CRATE with a convolutional stem")
 VARIANTS["vit-conv"] = Variant(
     "learned", stem=True, pool="mean", paper="ViT with a convolutional stem", **_VIT
+)
+
+COMPRESS["cbsa"], COMPRESS["cbsa-published"] = (
+    RepresentativeAttention,
+    PublishedRepresentativeAttention,
+)
+VARIANTS["cbsa"] = Variant("learned", compress="cbsa", paper="CRATE with CBSA")
+VARIANTS["cbt"] = Variant("learned", compress="cbsa", model="cbt", paper="CBT")
+VARIANTS["cbt-published"] = Variant(
+    "learned", compress="cbsa-published", model="cbt", paper="CBT as published"
 )
 
 # %% ../../nbs/models/layer.ipynb #a8698dbc
