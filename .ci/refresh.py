@@ -90,13 +90,18 @@ def execute(nb: nbformat.NotebookNode, path: Path):
 
 
 def lead_with_words(nb: nbformat.NotebookNode):
-    "Move the answer in words from its output to the first cell of text, which GitHub shows on top."
+    "Put on top what GitHub shows first: the picture, its title, and the answer in words."
     shown = [(cell, o) for cell in nb.cells for o in cell.get("outputs", ())]
     texts = [(c, o, o.get("data", {}).get("text/markdown", "")) for c, o in shown]
     cell, output, words = next(row for row in texts if row[2].startswith(WORDS))
     cell.outputs.remove(output)
     first = next(c for c in nb.cells if c.cell_type == "markdown")
-    first.source = f"{first.source.partition(WORDS)[0].rstrip()}\n\n{words}"
+    top = first.source.partition(WORDS)[0].rstrip()
+    if link := re.search(r"!\[.*?\]\((.*?)\.png\)", top):
+        path = ROOT / "nbs" / "paper" / f"{link[1]}.json"  # the folders of results have one depth
+        title = json.loads(path.read_text(encoding="utf-8"))["title"]
+        top = f"{top[: link.end()]}\n\n*{title}.*"
+    first.source = f"{top}\n\n{words}"
 
 
 def code_hash(path: Path) -> str:

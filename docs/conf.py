@@ -113,7 +113,8 @@ def lead_with_picture(cells, page):
     first = next((c for c in cells if "](../../figures/" in c["source"]), None)
     if first is None:
         return cells
-    link = re.search(r"!\[.*?\]\((.*?\.png)\)", first["source"])
+    link = re.search(r"!\[.*?\]\((.*?\.png)\)(\n\n\*.*\*)?", first["source"])  # and its title
+    picture = link[0].partition("\n")[0]
     png = (ROOT / "nbs" / page).parent.joinpath(link[1]).resolve().read_bytes()
     for cell in (c for c in cells if c["cell_type"] == "code"):
         data = [output.get("data", {}) for output in cell["outputs"]]
@@ -121,7 +122,7 @@ def lead_with_picture(cells, page):
         if same:
             caption = "".join(data[same[0] + 1]["text/markdown"])
             first["source"] = first["source"].replace(
-                link[0], f"{link[0]}\n\n{{.caption-of-picture}}\n{caption}"
+                link[0], f"{picture}\n\n{{.caption-of-picture}}\n{caption}"
             )
             del cell["outputs"][same[0] : same[0] + 2]
             break
