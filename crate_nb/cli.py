@@ -235,7 +235,7 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     project_root()  # fail before any work without a clone
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only) if only else default_results(scale, recorded)
-    _, place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
+    place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
     order = ReproduceConfig(results, scale, place, dataset, p.seeds, recorded, force)
     if dry:
         return click.echo(dry_run(order))
@@ -345,9 +345,10 @@ def train_command(scale, settings, dataset, device, threads, init, recipe, force
     from crate_nb.training.records import Store
     from crate_nb.training.step import start_from
     from crate_nb.training.loop import train
-    from crate_nb.training.sweeps import fit_sizes, place_of
+    from crate_nb.training.sweeps import dataset_label, fit_sizes, place_of
 
-    label, place = place_of(scale, dataset, device, threads=threads, init=init)
+    label = dataset_label(scale, dataset)
+    place = place_of(scale, dataset, device, threads=threads, init=init)
     config = fit_sizes(scale_config(scale, label, recipe, **changes), place.data, changes)
     if init:
         config = start_from(config, init)
@@ -381,6 +382,7 @@ def _kept_at(scale: str) -> str:
 def _selected(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     for text in conditions:
         name, value = _setting(text, "--where")
+        value = text.partition("=")[2] if name == "id" else value  # 12345678e901 is no number
         column = rows[check_choice("field of --where", name, rows.columns)]
         rows = rows[column.isna() if value is None else [v == value for v in column]]
     return rows
@@ -506,7 +508,7 @@ def runs_check(id, scale, dataset, device, init, measured):
     from crate_nb.training.sweeps import place_of
 
     scale, record = _record(id, scale)
-    _, place = place_of(scale, dataset, device, init=init)
+    place = place_of(scale, dataset, device, init=init)
     is_measured = any(record.ends().values())
     if measured and not is_measured:
         raise UserError(f"record {record.id} has no measures; check it without --measures")
@@ -663,7 +665,7 @@ def sweep_command(
 
     _check_launcher(launcher)
     here = device if launcher == "local" else "auto"  # a login node may have no GPU
-    _, place = place_of(scale, dataset, here, workers=workers, init=init)
+    place = place_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
     if measured is None:
         rule = rules_here().get(grid)
@@ -728,7 +730,7 @@ def measure_command(id, scale, dataset, device, init, settings):
         check_choice("parameter", name, vars(MeasureSettings()))
     settings = MeasureSettings(**given)
     scale, record = _record(id, scale)
-    _, place = place_of(scale, dataset, device, init=init)
+    place = place_of(scale, dataset, device, init=init)
     record = measure_record(record, place, settings)
     click.echo(_measure_table(record.measures["values"]))
     click.echo(_measure_note(record.measures, stored=settings == MeasureSettings()))

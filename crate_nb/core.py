@@ -249,6 +249,10 @@ def _temporary(path: Path) -> tuple[int, str]:
         os.close(handle)  # another process removed the file before we locked it
 
 
+_UMASK = os.umask(0o22)  # only setting it gives it
+os.umask(_UMASK)
+
+
 def _replace_file(path: Path, content: bytes) -> None:
     _drop_leftovers(path)
     handle, temporary = _temporary(path)
@@ -257,7 +261,7 @@ def _replace_file(path: Path, content: bytes) -> None:
             f.write(content)
             f.flush()
             os.fsync(f.fileno())
-            os.chmod(temporary, 0o644)
+            os.chmod(temporary, 0o666 & ~_UMASK)
             os.replace(temporary, path)
     except OSError:
         Path(temporary).unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self, cast, get_args
-import torch, torch.nn as nn
+import math, torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, check_choice, resolve
 from .compress import Output
@@ -165,11 +165,12 @@ def _check_number(name: str, kind: object, value: Any):
     if value is None and type(None) in get_args(kind):
         return
     kind = next((k for k in get_args(kind) if k is not type(None)), kind)
-    if kind is int and not (isinstance(value, Integral) and int(value) >= 1):
+    is_bool = isinstance(value, bool)
+    if kind is int and (is_bool or not isinstance(value, Integral) or int(value) < 1):
         raise UserError(f"{name} is {value!r}; it must be an integer of at least 1")
-    if kind is float and not isinstance(value, Real):
-        raise UserError(f"{name} is {value!r}; it must be a number")
-    if kind is bool and not isinstance(value, bool):
+    if kind is float and (is_bool or not isinstance(value, Real) or not math.isfinite(value)):
+        raise UserError(f"{name} is {value!r}; it must be a finite number")
+    if kind is bool and not is_bool:
         raise UserError(f"{name} is {value!r}; it must be True or False")
 
 # %% ../../nbs/models/family.ipynb #6b0d0020

@@ -105,4 +105,6 @@ def moved(
         return value.to(device)
     if isinstance(value, Mapping):
         return {k: moved(v, device) for k, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple
+        return type(value)(*(moved(v, device) for v in value))
     return type(value)(moved(v, device) for v in value) if type(value) in (list, tuple) else value

@@ -92,7 +92,7 @@ class Study:
     def __init__(
         self,
         records: list[Record],  # of complete grids
-        table: pd.DataFrame,  # of the models from `correlation.comparable`
+        table: pd.DataFrame,  # of the models from `measured.comparable`
         axes: dict[str, int],  # axis other than the width -> number of its values
     ):
         self.records, self.table, self.axes = records, table.reset_index(drop=True), axes
@@ -307,7 +307,7 @@ def specifications(
 # %% ../../nbs/study/predictors.ipynb #9a0b0013
 def of_types(
     study: Study,  # of any types
-    types: Collection[str],  # rows of `models.VARIANTS`
+    types: Collection[str],  # rows of `layer.VARIANTS`
 ) -> Study | None:  # None if the study lacks one of the types
     "Restrict a study to some model types."
     if not set(types) <= set(study.table.variant):

@@ -313,7 +313,7 @@ class ResultSession:
         **options: Any,  # fields of `engine.Place`, such as `deadline`
     ) -> Place:
         "Where to train and store its runs."
-        place = place_of(self.scale, self._spec, self._device, **options)[1]
+        place = place_of(self.scale, self._spec, self._device, **options)
         return place.replace(scale=self.kept_at)
 
     def plan(

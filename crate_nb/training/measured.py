@@ -293,8 +293,8 @@ def _measures_at(
 def train_and_measure(
     config: RunConfig,  # the run
     place: Place | str | None = None,  # where, or a scale; None: the scale with the run's sizes
-    force: bool = False,  # train even if there is a record, as for `training.train`
-    report: Callable | None = None,  # as for `training.train`
+    force: bool = False,  # train even if there is a record, as for `loop.train`
+    report: Callable | None = None,  # as for `loop.train`
     **options,  # fields of `Place`, such as `device="cpu"` or `progress=False`
 ) -> Record:
     "Train a run unless it is recorded, and measure it; `Paused` if time is up before measuring."

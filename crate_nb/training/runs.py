@@ -223,7 +223,7 @@ def _takes(half: Callable, option: str) -> bool:
 
 # %% ../../nbs/training/runs.ipynb #7a10c0f9
 def unused_options(
-    variant: str,  # a row of `models.VARIANTS`
+    variant: str,  # a row of `layer.VARIANTS`
 ) -> dict[str, str]:  # field of a `RunConfig` -> why it has no effect
     "The model options that have no effect in a variant."
     row = VARIANTS[check_choice("variant", variant, VARIANTS)]
@@ -781,7 +781,7 @@ def _equal_width(variant: str, dim: int, **sizes: int) -> int:
 
 
 def equal_width(
-    variant: str,  # a row of `models.VARIANTS`, a classifier
+    variant: str,  # a row of `layer.VARIANTS`, a classifier
 ) -> Callable[[RunConfig], int]:  # configuration -> width, a multiple of its heads
     "The width at which a variant has about as many parameters as CRATE at the scale's width."
 

@@ -25,7 +25,7 @@ from ..core import UserError, as_path, check_choice, core_count
 from ..core import WARNED, pick_device, progress_bar
 from ..core import warn_once, show_warning, write_atomic
 from .data import NAMES, dataset_name, dataset_sizes
-from .runs import EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
+from .runs import OWN, EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
 from .runs import read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, without_idle
 from .records import Busy, Record, Store
@@ -96,16 +96,18 @@ def _fitted(config: RunConfig, images: tuple[int, int] | None, given: Collection
 
 # %% ../../nbs/training/sweeps.ipynb #7a10c0eb
 def place_of(
-    scale: str,  # a row of `runs.SCALES`
+    scale: str,  # a row of `runs.SCALES`, or own
     dataset: str | None = None,  # as for `dataset_label`
     device: str = "auto",  # `auto`, `cpu`, `cuda` or `cuda:<index>`
     **options,  # fields of `Place`, such as `threads`
-) -> tuple[str, Place]:  # the label of the data set, and the place of its runs
+) -> Place:
     "The place of runs at a scale, on a data set and a device; a `UserError` if one is unknown."
-    label = dataset_label(scale, dataset)
+    check_choice("scale", scale, [*SCALES, OWN])
+    if dataset is not None:
+        dataset_label(scale, dataset)
     pick_device(device)
     is_folder = dataset is not None and as_path(dataset).is_dir()
-    return label, Place(scale, dataset if is_folder else None, device).replace(**options)
+    return Place(scale, dataset if is_folder else None, device).replace(**options)
 
 # %% ../../nbs/training/sweeps.ipynb #16a00003
 def plan(
@@ -178,7 +180,7 @@ def grid_configs(
     images = _there(dataset)
     fitted = (without_idle(_fitted(config, images, row)) for config, row in made)
     configs = list({config.id: config for config in fitted}.values())
-    varied = varied_fields(configs, apart=())
+    varied = {*varied_fields(configs, apart=()), "recipe"}  # whose fields these are
     for axis, values in grid.axes.items():
         if len(set(map(str, values))) > 1 and axis not in varied:
             raise UserError(f"the axis {axis} changes no run of the grid; omit it")
@@ -241,7 +243,7 @@ def run_one(
     work: Work = TRAIN,  # what to compute
     wait: float = 2.0,  # seconds between checks of a busy run
     force: bool = False,  # train even if recorded
-    report: Callable | None = None,  # as for `training.train`
+    report: Callable | None = None,  # as for `loop.train`
     **options,  # fields of `Place`
 ) -> Record:
     "Compute what is missing of a run; a failure is saved in its work folder, and raised."
