@@ -305,6 +305,7 @@ class ResultSession:
 
     def _short(self, every: pd.DataFrame) -> Markdown:
         words = f"**In short.** {in_words(*self._words, nearest_answers(every))}"
+        words += " ([words](../guides/words.ipynb))"
         keep = f"The parameter save=True writes figures and tables to figures/{self.kept_at}."
         return Markdown(words if self.recorded or self.save else f"{words}\n\n*{keep}*")
 
