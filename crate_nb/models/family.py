@@ -89,7 +89,7 @@ class Architecture:
             if self.lam not in (row.lam, Architecture.lam):
                 raise UserError(f"{self.variant} fixes lam at {row.lam:g}; leave lam out")
             object.__setattr__(self, "lam", row.lam)
-        if row.recurrent and self.dim % 2:
+        if row.has_steps and self.dim % 2:
             raise UserError(f"{self.variant} needs an even width, not {self.dim}")
         if row.stem and self.patch_size % 2:
             raise UserError(f"{self.variant} needs patches of even side, not {self.patch_size}")
@@ -392,11 +392,11 @@ class Recurrences(nn.ModuleList):
 
     def __init__(
         self,
-        layer: Layer,  # with `steps`
+        layer: Layer,
         count: int,  # L
     ):
         super().__init__([layer, *(deepcopy(layer) for _ in range(count - 1))])
-        for time, other in enumerate(self, 1):
+        for time, other in enumerate(self if layer.steps else (), 1):
             steps: Any = other.steps
             steps.time = torch.full_like(steps.time, time)
         self.tie()

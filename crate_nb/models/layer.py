@@ -17,6 +17,7 @@ from ..core import UserError, check_choice, user_errors
 from .compress import COMPRESS, Sublayer, Output
 from .sparsify import SPARSIFY
 from .cbsa import PublishedRepresentativeAttention, RepresentativeAttention
+from .energy import EnergyDescent
 from .hyperset import TokenSteps
 
 # %% ../../nbs/models/layer.ipynb #0ae85f66
@@ -39,7 +40,9 @@ class Variant:
     norm_eps : float, default 1e-5
         The eps of every LayerNorm.
     recurrent : bool, default False
-        Whether one layer, with step sizes for each token, is applied L times.
+        Whether one layer is applied L times.
+    stepped : bool, default True
+        Whether a recurrent layer has learned step sizes for each token.
     scale : float, optional
         Initial value of a learned factor per channel; None: no factor.
     lam : float, optional
@@ -85,6 +88,7 @@ class Variant:
     skip: bool = False
     norm_eps: float = 1e-5
     recurrent: bool = False
+    stepped: bool = True
     scale: float | None = None
     lam: float | None = None
     embed: str = "normed"
@@ -102,8 +106,10 @@ class Variant:
         check_choice("sign", self.sign, (1, -1))
         check_choice("positions", self.positions, ("learned", "sine"))
         check_choice("pool", self.pool, ("class", "mean"))
-        if self.recurrent and not self.skip:
-            raise UserError("a recurrent variant starts with steps of 0; give it skip=True")
+        if self.has_steps and not self.skip:
+            raise UserError(
+                "a recurrent variant starts with steps of 0; give it skip=True or stepped=False"
+            )
         if self.sparsify == "none" and self.skip:
             raise UserError("sparsify 'none' returns its tokens, so skip would double them")
         own = self.recurrent or self.stem or self.positions != "learned"
@@ -111,6 +117,11 @@ class Variant:
             raise UserError(
                 "only a classifier can be recurrent, or have a stem or positions 'sine'"
             )
+
+    @property
+    def has_steps(self) -> bool:
+        "Whether its layer has learned step sizes."
+        return self.recurrent and self.stepped
 
 # %% ../../nbs/models/layer.ipynb #83435c87
 _MLP: dict[str, Any] = dict(sparsify="mlp", skip=True, norm_eps=1e-6)
@@ -189,6 +200,15 @@ VARIANTS["vit-conv"] = Variant(
 COMPRESS["cbsa"], COMPRESS["cbsa-published"] = (
     RepresentativeAttention,
     PublishedRepresentativeAttention,
+)
+COMPRESS["energy"] = EnergyDescent
+VARIANTS["energy-transformer"] = Variant(
+    "identity",
+    compress="energy",
+    sparsify="none",
+    recurrent=True,
+    stepped=False,
+    paper="Energy Transformer",
 )
 VARIANTS["cbsa"] = Variant("learned", compress="cbsa", paper="CRATE with CBSA")
 VARIANTS["cbt"] = Variant("learned", compress="cbsa", model="cbt", paper="CBT")
@@ -279,7 +299,7 @@ class Layer(nn.Module):
         )
         self.scale_compress = LayerScale(dim, variant.scale)
         self.scale_sparsify = LayerScale(dim, variant.scale)
-        self.steps = TokenSteps(dim) if variant.recurrent else None
+        self.steps = TokenSteps(dim) if variant.has_steps else None
 
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
