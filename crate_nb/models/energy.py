@@ -62,7 +62,11 @@ class EnergyDescent(Sublayer):
         )
         return q, k, torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1)
 
-    def forward(self, z: Tensor, tokens: int | None = None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self,
+        z: Tensor,  # tokens (..., N, d)
+        tokens: int | None = None,  # number of output tokens, from the first; None: all
+    ) -> tuple[Tensor, Tensor]:  # steps (..., N or tokens, d), subspaces of the keys (K, d, p)
         "Compute the step of each token; also return the subspaces of the keys."
         g = self.norm(z)
         q, k, A = self._projected(g)

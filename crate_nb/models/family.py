@@ -392,7 +392,7 @@ class Recurrences(nn.ModuleList):
 
     def __init__(
         self,
-        layer: Layer,
+        layer: Layer,  # the first
         count: int,  # L
     ):
         super().__init__([layer, *(deepcopy(layer) for _ in range(count - 1))])
