@@ -25,6 +25,7 @@ _MODULES = {  # module -> names offered here
     "models.probe": "draw_layers layerwise_srr",
     "models.penalty": "srr_penalty",
     "models.attention": "attention_maps class_maps mask_cut",
+    "models.export": "export_onnx",
     "models.hub": "from_pretrained",
     "training.data": "load_data",
     "training.runs": "RunConfig scale_config",

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 from crate_nb.core import UserError
 from explore import can_draw, explore_page
+from see import can_see, write_see
 
 (parser := ConfigParser()).read(ROOT / "settings.ini")
 settings = parser["DEFAULT"]
@@ -54,8 +55,9 @@ CONTENTS = {  # chapter -> pages, in a reader's order
     "What the paper claims": "paper/fig1* paper/fig2_untrained paper/fig* paper/tab* paper/*",
     "The family": "family/family_table family/*",
     "Why transformers work": "theory/*",
-    "Use it": "guides/measure* guides/regulariser guides/own_images guides/beside_crate "
-    "guides/official_checkpoint guides/what_attention_sees guides/compare_members "
+    "Use it": "guides/measure* guides/regulariser guides/own_images guides/other_tools "
+    "guides/beside_crate guides/official_checkpoint guides/what_attention_sees "
+    "guides/compare_members "
     "guides/questions guides/exercises guides/what_can_go_wrong",
     "Extend it, run it at scale": "guides/add_a_variant guides/add_a_measure guides/records "
     "guides/slurm guides/frozen_rules",
@@ -93,6 +95,8 @@ def titled(text, page):
     links = f"[Notebook]({path}), open it in [Colab]({colab}) or [Binder]({binder})"
     if page == "index" and can_draw():
         links += ', <a href="explore.html">explore the records</a>'
+    if page == "index" and can_see():
+        links += ', <a href="see.html">see what CRATE sees</a>'
     return text.replace("\n", f"\n\n{{.provenance}}\n{links}\n", 1)
 
 
@@ -244,16 +248,20 @@ def is_foreign(app, what, name, thing, skipped, options):
     )
 
 
-def write_explore(app, error):
-    "Write the page Explore into the book; without its libraries, say that it is missing."
+def write_pages(app, error):
+    "Write the pages Explore and See into the book; without its libraries, say what is missing."
     try:
         (Path(app.outdir) / "explore.html").write_text(explore_page("small"))
     except UserError as e:
         print(f"the book lacks the page Explore: {e}")
+    if can_see():
+        write_see(Path(app.outdir))
+    else:
+        print("the book lacks the page See: it needs npm and pip install 'crate_nb[onnx]'")
 
 
 def setup(app):
     app.connect("source-read", read_notebook)
     app.connect("autodoc-process-docstring", describe, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", is_foreign)
-    app.connect("build-finished", write_explore)
+    app.connect("build-finished", write_pages)

@@ -21,6 +21,8 @@ def fold_dictionary(
     "I + eta (D - D^T D): ISTA's linear part as one matrix, for tokens as rows."
     with full_precision(D.device):  # identity plus a small matrix
         fold = torch.addmm(D, D.mT, D, beta=eta, alpha=-eta)
+        if torch.compiler.is_exporting():  # a graph without writes in place
+            return fold + torch.eye(len(D), dtype=D.dtype, device=D.device)
         fold.diagonal().add_(1)
     return fold
 
