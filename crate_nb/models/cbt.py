@@ -40,7 +40,7 @@ class CBT(LayeredClassifier):
         self.positions = nn.Parameter(torch.randn(1, a.patches + 1, a.dim))
         self.cls_token = nn.Parameter(torch.randn(1, 1, a.dim))
         self.layers = cast(Sequence[Layer], a.stack())
-        norm = nn.LayerNorm(a.dim, VARIANTS[a.variant].norm_eps)
+        norm = nn.LayerNorm(a.dim, a.norm_eps or VARIANTS[a.variant].norm_eps)
         self.head = nn.Sequential(norm, nn.Linear(a.dim, a.num_classes))
         self.read = 1
 
@@ -56,7 +56,7 @@ def load_cbt(
     state: Mapping[str, Tensor],  # state dict of CBSA's code for image classification
     heads: int | None = None,  # K; must agree with the checkpoint
     channels: int = 3,  # image channels; must agree with the first convolution
-    **kw,  # `eta`, `lam` and `dropout` as for `Architecture`
+    **kw,  # `eta`, `lam`, `norm_eps` and `dropout` as for `Architecture`
 ) -> CBT:
     "Load a checkpoint of CBT; raise a `UserError` for a missing or misshapen tensor."
     ours = from_official(state, "cbt")

@@ -427,8 +427,8 @@ class TokenStatistics(Sublayer):
         return _heads(self.project(z), self.heads)
 
 # %% ../../nbs/models/compress.ipynb #57c8f698
-# name -> builder from sizes; add a row for a new way of mixing tokens
-COMPRESS: dict[str, Callable[..., Sublayer]] = {
+# name -> builder from sizes, or its path; add a row for a new way of mixing tokens
+COMPRESS: dict[str, Callable[..., Sublayer] | str] = {
     "mssa": SubspaceAttention,
     "mssa-step": StepAttention,
     "linear": LinearAttention,

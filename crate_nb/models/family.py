@@ -140,7 +140,7 @@ class Architecture:
 _USED_BY = {  # field -> rows of `MODELS` that use it
     **dict.fromkeys(("image_width", "head_dim", "pool"), ("classifier",)),
     **dict.fromkeys(("decoder_depth", "decoder_heads"), ("autoencoder",)),
-    "norm_eps": ("classifier", "autoencoder"),
+    "norm_eps": ("classifier", "autoencoder", "cbt"),
     "tokens_norm": ("tost-vision",),
 }
 

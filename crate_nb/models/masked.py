@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
-from ..core import UserError, check_choice, check_kind
+from ..core import UserError, check_choice, check_kind, resolve
 from .compress import COMPRESS, Output, SubspaceAttention
 from .checkpoints import FORMATS, build_fitting, kernels_as_rows, numbers_of, unwrap
 from .layer import Layer, VARIANTS
@@ -148,7 +148,7 @@ class MirroredLayer(nn.Module):
             nn.LayerNorm(a.dim, a.norm_eps or row.norm_eps) for _ in range(2)
         )
         self.A = nn.Parameter(nn.init.kaiming_uniform_(torch.empty(a.dim, a.dim)))
-        self.compress = COMPRESS[row.compress](dim=a.dim, heads=a.heads, dropout=a.dropout)
+        self.compress = resolve(COMPRESS[row.compress])(dim=a.dim, heads=a.heads, dropout=a.dropout)
         self.output = Output(row.output, a.dim)
 
     @property

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 import pydantic
-from ..core import UserError, check_choice, project_root, read_file, user_errors
+from ..core import UserError, check_choice, project_root, read_file, resolve, user_errors
 from ..models.compress import COMPRESS
 from ..models.sparsify import SPARSIFY
 from ..models.checkpoints import MOST_LAYERS
@@ -227,7 +227,7 @@ def unused_options(
 ) -> dict[str, str]:  # field of a `RunConfig` -> why it has no effect
     "The model options that have no effect in a variant."
     row = VARIANTS[check_choice("variant", variant, VARIANTS)]
-    halves = COMPRESS[row.compress], SPARSIFY[row.sparsify]
+    halves = resolve(COMPRESS[row.compress]), SPARSIFY[row.sparsify]
     unused = {
         name: f"{variant} has no option {name}"
         for name in ("eta", "lam")
@@ -254,7 +254,7 @@ def _check_options(config: "RunConfig"):
 def _check_model(config: "RunConfig"):
     row = VARIANTS[check_choice("variant", config.variant, VARIANTS)]
     check_sizes(config.image_size, config.patch_size, config.dim, config.heads)
-    if row.model == "tost-vision":
+    if row.model in ("tost-vision", "cbt"):
         check_stem(config.dim, config.patch_size)
     elif row.model == "autoencoder":
         check_masked(config.image_size, config.patch_size, config.dim, config.mask_ratio)
