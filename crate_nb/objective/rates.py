@@ -16,7 +16,6 @@ from typing import Any
 import torch, torch.distributed as dist
 from torch import Tensor
 from torch.autograd import forward_ad
-from torch.distributed.nn import all_reduce
 from ..core import UserError, check_kind, full_precision
 
 # %% ../../nbs/objective/rates.ipynb #90028186
@@ -298,6 +297,22 @@ def _check_numbers(what: str, a: Tensor):
         raise UserError(f"{what} of shape {tuple(a.shape)}; give {form}, at least 1 of each")
 
 
+class _Summed(torch.autograd.Function):
+    "Sum over processes; so is the gradient."
+
+    @staticmethod
+    def forward(ctx, t, group):
+        ctx.group, t = group, t.clone()
+        dist.all_reduce(t, group=group)
+        return t
+
+    @staticmethod
+    def backward(ctx, slope):
+        slope = slope.clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(slope, group=ctx.group)
+        return slope, None
+
+
 def gathered(
     z: Tensor,  # (..., N, d)
     group: dist.ProcessGroup,  # such as `torch.distributed.group.WORLD`
@@ -312,7 +327,7 @@ def gathered(
         )
     rank, world = dist.get_rank(group), dist.get_world_size(group)
     parts = [z if process == rank else torch.zeros_like(z) for process in range(world)]
-    return all_reduce(torch.cat(parts, -2), group=group)
+    return _Summed.apply(torch.cat(parts, -2), group)
 
 
 def coding_rate(
