@@ -8,7 +8,7 @@ import base64, hashlib, html, http.server, json, re, shutil, subprocess, sys, ta
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = ROOT / "data" / "models" / "crate-conv"
@@ -86,7 +86,18 @@ def write_see(book: Path):
     shutil.copy(ROOT / "docs" / "see" / "see.html", book)
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class Server(http.server.SimpleHTTPRequestHandler):
+    "Serves a book; see/wait, which holds up the browser's dump, is answered after see/done."
+
+    done = Event()
+
+    def do_GET(self):
+        if self.path.endswith("/done"):
+            self.done.set()
+        if self.path.endswith("/wait"):
+            self.done.wait(120)
+        super().do_GET()
+
     def log_message(self, *_):
         pass
 
@@ -96,11 +107,11 @@ def check(book: Path):
     import numpy as np, torch
     from crate_nb import from_pretrained, layerwise_srr
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=book))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=book))
     Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_address[1]}/see.html#test"
     browser = shutil.which("chromium") or shutil.which("google-chrome")
-    options = "--headless --no-sandbox --disable-gpu --virtual-time-budget=60000 --dump-dom".split()
+    options = "--headless --no-sandbox --disable-gpu --timeout=120000 --dump-dom".split()
     dom = subprocess.run([browser, *options, address], capture_output=True, text=True, timeout=300)
     said = re.search(r'<p id="status"[^>]*>(.*?)</p>', dom.stdout)
     text = re.search(r'<pre id="found">(.*?)</pre>', dom.stdout, re.S)
