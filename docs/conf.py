@@ -61,7 +61,8 @@ CONTENTS = {  # chapter -> pages, in a reader's order
     "guides/questions guides/exercises guides/what_can_go_wrong",
     "Extend it, run it at scale": "guides/add_a_variant guides/add_a_measure guides/records "
     "guides/slurm guides/frozen_rules",
-    "The idea": "objective/rates objective/srr objective/pitfalls objective/redunet",
+    "The idea": "objective/rates objective/srr objective/pitfalls objective/redunet "
+    "objective/simdino",
     "The models": "models/layer models/compress models/sparsify models/family models/tost models/*",
     "Complexity measures": "measures/formulas measures/measure measures/*",
     "The library": "api core training/* study/* cli",

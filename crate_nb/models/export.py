@@ -83,7 +83,8 @@ def export_onnx(model: LayeredClassifier, path: str | Path, attention: bool = Fa
     names = ["logits", *(f"layer_{l}" for l in numbers)]
     names += [f"attention_{l}" for l in numbers] if attention else []
     options: Any = dict(input_names=["images"], output_names=names, verbose=False)
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    for library in ("torch.onnx", "onnx_ir", "onnxscript"):
+        logging.getLogger(library).setLevel(logging.ERROR)
     failure = f"{a.variant} can't be written as ONNX"
     quiet, silent = warnings.catch_warnings(action="ignore"), redirect_stdout(io.StringIO())
     with evaluating(model), quiet, silent, user_errors(failure, "use torch.export.export"):
