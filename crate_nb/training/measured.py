@@ -283,10 +283,13 @@ def measure_record(
 def _measures_at(
     record: Record, place: Place, settings: MeasureSettings, level: float | None
 ) -> dict[str, Any]:
-    "Measures at a level, or at the end; keeps recorded values of unregistered measures."
+    "Measures at a level, or at the end; keeps recorded values that it can't compute."
     found = measures_of(*_load(record, place, settings, level))
     if settings == MeasureSettings():  # will be stored
-        found["values"] = _unknown_values(record.ends()[level]) | found["values"]
+        recorded = record.ends()[level]
+        found["values"] = _unknown_values(recorded) | found["values"]
+        old = recorded.get("beside", {})  # older records fitted temperatures to test images
+        found["beside"] |= {k: v for k, v in old.items() if found["beside"].get(k) is None}
     return found
 
 # %% ../../nbs/training/measured.ipynb #14ea0036
