@@ -11,7 +11,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError
 from ..objective.rates import project
-from .compress import LinearAttention
+from .compress import LinearAttention, softmax_weights
 
 # %% ../../nbs/models/cbsa.ipynb #da331f3e
 def contract_broadcast(
@@ -22,11 +22,14 @@ def contract_broadcast(
     tokens: int | None = None,  # number of output tokens, from the first; None: all
 ) -> Tensor:  # heads (..., K, N or tokens, p)
     "Attend from representatives to the tokens, among representatives, and back."
-    scale = w.shape[-1] ** -0.5
-    A = torch.softmax(representatives @ w.mT * scale, -1)
-    r = representatives + step_rep * (A @ w)
-    delta = torch.softmax(r @ r.mT * scale, -1) @ r
-    return step_x * (A[..., :tokens].mT @ delta)
+    A, r = _contracted(w, representatives, step_rep)
+    return step_x * (A[..., :tokens].mT @ (softmax_weights(r, r) @ r))
+
+
+def _contracted(w: Tensor, representatives: Tensor, step_rep: Tensor) -> tuple[Tensor, Tensor]:
+    "Weights of the tokens in each representative (..., K, Q, N), and the moved representatives."
+    A = softmax_weights(representatives, w)
+    return A, representatives + step_rep * (A @ w)
 
 # %% ../../nbs/models/cbsa.ipynb #c16673cc
 def pooled_grid(
@@ -81,11 +84,9 @@ class RepresentativeAttention(LinearAttention):
     def attention(self, z: Tensor) -> Tensor:  # (..., K, N, N), rows do not sum to one
         "The weights of tokens (columns) in each token (row), through the representatives."
         w = project(z, self.u)
-        scale, rep = w.shape[-1] ** -0.5, self.representatives(w)
-        A = torch.softmax(rep @ w.mT * scale, -1)
+        A, r = _contracted(w, self.representatives(w), self.step_rep)
         means = self.representatives(torch.eye(w.shape[-2]).to(w).expand(*w.shape[:-2], -1, -1))
-        r = rep + self.step_rep * (A @ w)
-        among = torch.softmax(r @ r.mT * scale, -1)
+        among = softmax_weights(r, r)
         return self.step_x * (A.mT @ (among @ (means + self.step_rep * A)))
 
 

@@ -13,13 +13,8 @@ import torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError
 from .layer import Layer, VARIANTS
-from crate_nb.models.family import (
-    Architecture,
-    LayeredClassifier,
-    check_images,
-    check_model,
-    prepend,
-)
+from .family import Architecture, LayeredClassifier
+from .family import check_images, check_model, prepend
 from .tost import conv_stem
 from .checkpoints import build_fitting, from_official, numbers_of
 
@@ -34,8 +29,6 @@ class CBT(LayeredClassifier):
         super().__init__()
         check_model(architecture, "cbt")
         a = self.architecture = architecture
-        if a.image_width not in (None, a.image_size):
-            raise UserError("representatives are means over a square grid; use square images")
         self.stem = conv_stem(a.channels, a.dim, a.patch_size)
         self.positions = nn.Parameter(torch.randn(1, a.patches + 1, a.dim))
         self.cls_token = nn.Parameter(torch.randn(1, 1, a.dim))

@@ -9,7 +9,7 @@ __all__ = ['EnergyNorm', 'EnergyDescent']
 import torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError
-from .compress import Sublayer
+from .compress import Sublayer, softmax_weights, split_heads
 
 # %% ../../nbs/models/energy.ipynb #cc3d0f67
 class EnergyNorm(nn.Module):
@@ -56,11 +56,8 @@ class EnergyDescent(Sublayer):
 
     def _projected(self, g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         "Queries and keys (..., K, N, p), and softmax weights (..., K, N, N)."
-        q, k = (
-            (g @ weight.mT).unflatten(-1, (self.heads, -1)).transpose(-3, -2)
-            for weight in (self.query, self.key)
-        )
-        return q, k, torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1)
+        q, k = (split_heads(g @ weight.mT, self.heads) for weight in (self.query, self.key))
+        return q, k, softmax_weights(q, k)
 
     def forward(
         self,
@@ -86,10 +83,6 @@ class EnergyDescent(Sublayer):
         scale = q.shape[-1] ** 0.5
         attention = -scale * (q @ k.mT / scale).logsumexp(-1).sum((-1, -2))
         return attention - 0.5 * self.memory(g).relu().square().sum((-1, -2))
-
-    def paths(self, v: Tensor) -> Tensor:
-        "Raise a `UserError`, since path norms are undefined."
-        raise UserError(f"path norms are undefined: {self.no_paths}")
 
     def attention(self, z: Tensor) -> Tensor:  # (..., K, N, N), rows sum to one
         "softmax(Q K^T / sqrt(p)) per head."

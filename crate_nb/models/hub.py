@@ -125,7 +125,7 @@ pip install 'crate_nb[paper] @ git+https://github.com/crate-nb/crate_nb'
 ```python
 from crate_nb import from_pretrained, predict
 
-model = from_pretrained("FOLDER").eval()  # this folder, or its id on the hub
+model = from_pretrained("FOLDER")  # this folder, or its id on the hub
 {usage}
 ```
 
