@@ -197,6 +197,7 @@ VARIANTS["vit-conv"] = Variant(
 
 COMPRESS |= {  # by path, since few models need them
     "cbsa": "crate_nb.models.cbsa:RepresentativeAttention",
+    "cbsa-16": "crate_nb.models.cbsa:FewRepresentativeAttention",
     "cbsa-published": "crate_nb.models.cbsa:PublishedRepresentativeAttention",
     "energy": "crate_nb.models.energy:EnergyDescent",
 }
@@ -209,6 +210,9 @@ VARIANTS["energy-transformer"] = Variant(
     paper="Energy Transformer",
 )
 VARIANTS["cbsa"] = Variant("learned", compress="cbsa", paper="CRATE with CBSA")
+VARIANTS["cbsa-16"] = Variant(
+    "learned", compress="cbsa-16", paper="CRATE with CBSA, 16 representatives"
+)
 VARIANTS["cbt"] = Variant("learned", compress="cbsa", model="cbt", paper="CBT")
 VARIANTS["cbt-published"] = Variant(
     "learned", compress="cbsa-published", model="cbt", paper="CBT as published"
