@@ -174,6 +174,29 @@ FORMATS: dict[str, CheckpointFormat] = {
         undetermined=("eta", "lam", "norm_eps"),
         loader="crate_nb.models.cbt:load_cbt",
     ),
+    "hyper-set": CheckpointFormat(
+        "Hyper-SET's code for images",
+        marker="time_mlp.",
+        layers="enc.",
+        names={
+            "cls_token": "tokeniser.cls_token",
+            "emb.": "tokeniser.embed.",
+            "fc.": "head.",
+            "ln_inp.": "layers.0.steps.norm.",
+            "time_mlp.1.1.": "layers.0.steps.out.",
+        }
+        | {f"time_mlp.0.{i + 1}.": f"layers.0.steps.embed.{i}." for i in (0, 1, 3, 4, 5)},
+        layer_names={
+            "attn.qkv.weight": "compress.U",
+            "attn.ln1_1.": "compress.query.",
+            "attn.ln1_2.": "compress.key.",
+            "attn.ln1_3.": "compress.value.",
+            "mlp.weight": "sparsify.V",
+            "ln2.": "sparsify.norm.",
+        },
+        undetermined=("recurrences", "image_size"),
+        loader="crate_nb.models.official:load_hyper_set",
+    ),
     "crate-mae": CheckpointFormat(
         "CRATE-MAE",
         marker="mask_token",
@@ -222,10 +245,11 @@ def official_key(
 ) -> str | None:  # None if the official code has no such tensor
     "Translate our name to the official key."
     form = FORMATS[check_choice("checkpoint format", system, FORMATS)]
-    if name.startswith("layers."):
-        back = {ours: theirs for theirs, ours in form.layer_names.items()}
-        return _in_layer(name, "layers.", form.layers, back)
-    return _renamed(name, {ours: theirs for theirs, ours in form.names.items()})
+    back = _renamed(name, {ours: theirs for theirs, ours in form.names.items()})
+    if back is None and name.startswith("layers."):
+        in_layer = {ours: theirs for theirs, ours in form.layer_names.items()}
+        return _in_layer(name, "layers.", form.layers, in_layer)
+    return back
 
 # %% ../../nbs/models/checkpoints.ipynb #65f2dab9
 _WRAPPERS = ("state_dict", "model", "model_ema", "state_dict_ema", "params")

@@ -47,7 +47,7 @@ def check_sizes(
 class Architecture:
     """Variant and sizes that determine a model's tensors; a `UserError` if they do not fit.
 
-    The last seven fields describe models of other repositories. A value that equals the variant's
+    The last nine fields describe models of other repositories. A value that equals the variant's
     default is stored as None.
     """
 
@@ -71,6 +71,8 @@ class Architecture:
     tokens_norm: bool = True  # whether ToST's class attention normalises all tokens
     decoder_depth: int | None = None  # layers of an autoencoder's decoder; None: `depth`
     decoder_heads: int | None = None  # heads of an autoencoder's decoder; None: `heads`
+    recurrences: int | None = None  # times that a recurrent layer is applied; None: `depth`
+    time_width: int | None = None  # sines and cosines of learned step sizes; None: d
 
     def __post_init__(self):
         check_choice("variant", self.variant, VARIANTS)
@@ -89,12 +91,14 @@ class Architecture:
             if self.lam not in (row.lam, Architecture.lam):
                 raise UserError(f"{self.variant} fixes lam at {row.lam:g}; leave lam out")
             object.__setattr__(self, "lam", row.lam)
-        if row.has_steps and self.dim % 2:
-            raise UserError(f"{self.variant} needs an even width, not {self.dim}")
+        if row.has_steps and (self.dim % 2 or (self.time_width or 0) % 2):
+            wide = self.dim if self.dim % 2 else self.time_width
+            raise UserError(f"{self.variant} needs an even width, not {wide}")
         if row.stem and self.patch_size % 2:
             raise UserError(f"{self.variant} needs patches of even side, not {self.patch_size}")
         usual = dict(image_width=self.image_size, pool=row.pool, norm_eps=row.norm_eps)
         usual |= dict(decoder_depth=self.depth, decoder_heads=self.heads)
+        usual |= dict(recurrences=self.depth, time_width=self.dim)
         for name, value in (usual | dict(head_dim=self.dim / self.heads)).items():
             if getattr(self, name) == value:
                 object.__setattr__(self, name, None)
@@ -118,22 +122,24 @@ class Architecture:
         return self.channels * self.patch_size**2
 
     @property
-    def distinct_layers(self) -> int:  # 1 if recurrent, else L
+    def distinct_layers(self) -> int:  # L, divided by `recurrences` if recurrent
         "Number of layers with weights of their own."
-        return 1 if VARIANTS[self.variant].recurrent else self.depth
+        recurrent = VARIANTS[self.variant].recurrent
+        return self.depth // (self.recurrences or self.depth) if recurrent else self.depth
 
     def layer(self) -> Layer:  # with fresh weights
         "Build one layer of the model."
         sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
-        if self.head_dim:
-            sizes["head_dim"] = self.head_dim
+        given = dict(head_dim=self.head_dim, time_width=self.time_width)
+        sizes |= {name: value for name, value in given.items() if value}
         row = VARIANTS[self.variant]
         return Layer(replace(row, norm_eps=self.norm_eps or row.norm_eps), **sizes)
 
     def stack(self) -> nn.ModuleList:  # of layers, with fresh weights
         "Build all layers of the model; those of a recurrent variant share their weights."
         if VARIANTS[self.variant].recurrent:
-            return Recurrences(self.layer(), self.depth)
+            layers = [self.layer() for _ in range(self.distinct_layers)]
+            return Recurrences(layers, self.recurrences or self.depth)
         return nn.ModuleList(self.layer() for _ in range(self.depth))
 
 
@@ -156,6 +162,13 @@ def _check_used(a: Architecture):
     has_width = row.compress == "mssa" and row.output in ("learned", "linear")
     if a.head_dim and not has_width:
         raise UserError(f"{a.variant} has heads of width dim / heads; leave head_dim out")
+    if a.recurrences and (not row.recurrent or a.depth % a.recurrences):
+        raise UserError(
+            f"{a.variant} of depth {a.depth} can't apply each layer {a.recurrences} times; choose "
+            "a recurrent variant, such as hyper-set, and a divisor of its depth"
+        )
+    if a.time_width and not row.has_steps:
+        raise UserError(f"{a.variant} has no learned step sizes; leave time_width out")
     if a.decoder_heads and a.dim % a.decoder_heads:
         raise UserError(f"{a.decoder_heads} decoder heads do not divide a width of {a.dim}")
 
@@ -388,26 +401,40 @@ INITS: dict[str, Callable[["Classifier"], None]] = {
 
 # %% ../../nbs/models/family.ipynb #008ef227
 class Recurrences(nn.ModuleList):
-    "One layer applied L times: L modules with the same parameters, which a state dict has once."
+    """Layers applied several times in a row: modules that share parameters.
+
+    A state dict has each layer once, and once the map of the step sizes, which all layers share.
+    """
 
     def __init__(
         self,
-        layer: Layer,  # the first
-        count: int,  # L
+        layers: Sequence[Layer],  # with weights of their own
+        times: int,  # applications of each
     ):
-        super().__init__([layer, *(deepcopy(layer) for _ in range(count - 1))])
-        for time, other in enumerate(self if layer.steps else (), 1):
+        super().__init__(deepcopy(layer) for layer in layers for _ in range(times))
+        self.times = times
+        for i, other in enumerate(self if layers[0].steps else ()):
             steps: Any = other.steps
-            steps.time = torch.full_like(steps.time, time)
+            steps.time = torch.full_like(steps.time, i % times + 1)
         self.tie()
         self.register_state_dict_post_hook(_only_first)
         self.register_load_state_dict_pre_hook(_repeat)
         self.register_load_state_dict_post_hook(_tie)
 
+    def layer_of(
+        self,
+        index: int,  # of a module
+        name: str,  # of a tensor in it
+    ) -> int:  # number of the layer that has this tensor in a state dict
+        "The layer that the module applies; for step sizes, the first."
+        return 0 if name.startswith("steps.") else index // self.times
+
     def tie(self):
-        "Give all modules the tensors of the first."
-        for other in self[1:]:
-            for own, shared in zip(other.modules(), self[0].modules()):
+        "Give all modules the tensors of their layer's first application."
+        for index, other in enumerate(self):
+            for name, own in other.named_modules():
+                first = self.times * self.layer_of(index, f"{name}.")
+                shared = self[first].get_submodule(name)
                 own._parameters.update(shared._parameters)
                 own._buffers.update(shared._buffers)
 
@@ -420,18 +447,28 @@ def _tie(module, _):
     module.tie()
 
 
+def _parts(state, prefix):
+    "Number, rest and tensor of each key of a part, such as layers.0.steps.a -> '0', 'steps.a'."
+    for key in [k for k in state if k.startswith(prefix)]:
+        number, _, rest = key.removeprefix(prefix).partition(".")
+        yield number, rest, state[key]
+
+
 def _only_first(module, state, prefix, *_):
-    "Drop the tensors of all modules but the first from a state dict."
-    for name in [k for k in state if k.startswith(prefix) and not k.startswith(f"{prefix}0.")]:
-        del state[name]
+    "Keep the first application of each layer in a state dict, under the number of the layer."
+    for number, rest, tensor in list(_parts(state, prefix)):
+        del state[f"{prefix}{number}.{rest}"]
+        layer = module.layer_of(int(number), rest)
+        if int(number) == layer * module.times:
+            state[f"{prefix}{layer}.{rest}"] = tensor
 
 
 def _repeat(module, state, prefix, *_):
-    "Give every module of a state dict the tensors of the first."
-    first = {k: v for k, v in state.items() if k.startswith(f"{prefix}0.")}
-    for name, tensor in first.items():
-        for time in range(1, len(module)):
-            state.setdefault(f"{prefix}{time}.{name.removeprefix(f'{prefix}0.')}", tensor)
+    "Give every module of a state dict the tensors of its layer."
+    for number, rest, tensor in list(_parts(state, prefix)):
+        for index in range(len(module)):
+            if str(module.layer_of(index, rest)) == number:
+                state[f"{prefix}{index}.{rest}"] = tensor
 
 # %% ../../nbs/models/family.ipynb #5e1a7c02
 class LayeredModel(nn.Module):
@@ -862,6 +899,5 @@ def predict_parameters(
     a = Architecture(**sizes)
     check_model(a, "classifier")
     with torch.device("meta"):  # no memory, no random draws
-        layer, tokeniser = count_parameters(a.layer()), count_parameters(Tokeniser(a))
-    head = 2 * a.dim + (a.dim + 1) * a.num_classes
-    return tokeniser + a.distinct_layers * layer + head
+        layers, tokeniser = count_parameters(a.stack()), count_parameters(Tokeniser(a))
+    return tokeniser + layers + 2 * a.dim + (a.dim + 1) * a.num_classes

@@ -109,12 +109,15 @@ class TokenSteps(nn.Module):
 
     def __init__(
         self,
-        dim: int,  # d; also the number of sines and cosines, so it must be even
+        dim: int,  # d
+        width: int | None = None,  # even number of sines and cosines; None: d
     ):
         super().__init__()
         # t, which the model sets: a tensor, so that compiled recurrences share their code
         self.time = torch.tensor(1.0, device="cpu")
-        first, second, self.out = (nn.Linear(dim, n) for n in (dim, dim, 2 * dim))
+        self.width = width or dim
+        first = nn.Linear(self.width, dim)
+        second, self.out = nn.Linear(dim, dim), nn.Linear(dim, 2 * dim)
         for linear in (first, second, self.out):
             nn.init.zeros_(linear.weight)
             nn.init.zeros_(linear.bias)
@@ -122,10 +125,10 @@ class TokenSteps(nn.Module):
         self.embed = nn.Sequential(first, next(norms), nn.GELU(), next(norms), second, next(norms))
         self.norm = next(norms)
 
-    def waves(self) -> Tensor:  # s_t (1, d), in float64 if the maps are, else in float32
-        "Sines, then cosines, of the recurrence at d / 2 frequencies."
+    def waves(self) -> Tensor:  # s_t (1, width), in float64 if the maps are, else in float32
+        "Sines, then cosines, of the recurrence at width / 2 frequencies."
         weight = self.out.weight
-        dtype, count = torch.promote_types(weight.dtype, torch.float32), weight.shape[1] // 2
+        dtype, count = torch.promote_types(weight.dtype, torch.float32), self.width // 2
         rank = torch.arange(count, dtype=dtype, device=weight.device) / max(count - 1, 1)
         angles = self.time * 1e4**-rank
         return torch.cat([angles.sin(), angles.cos()])[None].to(weight.dtype)
@@ -143,8 +146,9 @@ class TokenSteps(nn.Module):
         self,
         count: int,  # tokens that the layer returns
     ) -> int:  # of both step sizes
-        "FLOP: 4 d^2 per token, and 4 d^2 per sublayer for the recurrence."
-        return 4 * (count + 2) * self.norm.weight.numel() ** 2
+        "FLOP: 4 d^2 per token, and 2 d (d + width) per sublayer for the recurrence."
+        dim = self.norm.weight.numel()
+        return 4 * dim * (count * dim + dim + self.width)
 
 # %% ../../nbs/models/hyperset.ipynb #a6d6a587
 COMPRESS["bisoftmax"] = BiSoftmaxAttention

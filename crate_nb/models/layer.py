@@ -280,7 +280,7 @@ class Layer(nn.Module):
         dim: int,  # d
         heads: int,  # K, which divides d
         dropout: float = 0.0,  # of softmax and output map
-        **options,  # for the sublayers, such as ISTA's `eta` and `lam`
+        **options,  # for the sublayers and steps, such as ISTA's `eta` and `lam`
     ):
         super().__init__()
         sizes = dict(dim=dim, heads=heads, dropout=dropout, **options)
@@ -301,7 +301,7 @@ class Layer(nn.Module):
         )
         self.scale_compress = LayerScale(dim, variant.scale)
         self.scale_sparsify = LayerScale(dim, variant.scale)
-        self.steps = TokenSteps(dim) if variant.has_steps else None
+        self.steps = TokenSteps(dim, options.get("time_width")) if variant.has_steps else None
 
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
