@@ -5,11 +5,11 @@ BIN := .venv/bin
 SKIPPED := $(CURDIR)/build/skipped
 SHELL := bash
 
-.PHONY: help install reproduce test check soak docs journal archive release readme refresh lab hooks clean
+.PHONY: help install reproduce test check soak docs journal archive release readme refresh lab lock hooks clean
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-install: .venv/run ## crate_nb and the command crate-nb, in .venv
+install: .venv/run ## crate_nb and the command crate-nb, in .venv, by uv or else pip (LOCKED=1: only files whose hashes are in requirements.lock)
 
 reproduce: .venv/run ## the paper's figures, tables and verdicts, from nothing (SCALE=quick); the report is figures/quick/report.html
 	$(BIN)/crate-nb reproduce --scale $(SCALE)
@@ -61,6 +61,9 @@ ROOT = $(if $(filter 0,$(shell id -u)),--allow-root) # in a container, the only 
 lab: .venv/dev hooks ## JupyterLab with the project's kernel; saved notebooks are clean, as git wants them
 	PATH="$(CURDIR)/$(BIN):$$PATH" jupyter lab $(ROOT) --LabApp.default_url=/lab/tree/nbs --ContentsManager.pre_save_hook=nbdev.clean.clean_jupyter
 
+lock: ## requirements.lock, the versions of make install with their hashes, by uv
+	uv pip compile pyproject.toml --extra paper -c constraints.txt -o requirements.lock --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url --custom-compile-command "make lock"
+
 hooks: .venv/dev ## git cleans notebooks as they are committed, and merges them cell by cell
 	git config --local include.path ../.gitconfig
 
@@ -72,8 +75,10 @@ clean: ## remove what can be made again: the environment, downloads, quick resul
 unexport PYTHONDONTWRITEBYTECODE
 # pip is silent, or prints hundreds of lines. Of these, one for each large package is shown.
 # compat: else a Python beside the clone takes the folder crate_nb for an empty package.
-PIP = $(BIN)/python -m pip install --no-compile --disable-pip-version-check -c constraints.txt \
-	--config-settings editable_mode=compat -e
+# uv, where it is, installs the same versions; LOCKED=1 takes no file whose hash is not in the lock.
+UV := $(shell command -v uv)
+INSTALL = $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --no-compile --disable-pip-version-check)
+PIP = $(INSTALL) -c constraints.txt --config-settings editable_mode=compat -e
 SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0-9.]+ [MG]B\)).*/  \3 \4/p' \
   -e 's/^Installing collected packages.*/  installing; this takes the longest/p'
 
@@ -81,7 +86,7 @@ SHOW = | sed -nE -e 's/^ *(Downloading|Using cached) ([^ ]*\/)?([^-/]*)-.* (\([0
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 14) else f"Python 3.11 to 3.14 is needed, this is {v[0]}.{v[1]}; name another with: make PYTHON=python3.12 ...")'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { rm -rf .venv; echo 'no virtual environment could be made; on Debian: apt-get install python3-venv' >&2; exit 1; }
 	@echo 'installing crate_nb and what it needs, PyTorch above all: one to five minutes'
-	@set -o pipefail; $(PIP) '.[paper]' $(SHOW)
+	@set -o pipefail; $(if $(LOCKED),$(INSTALL) --require-hashes -r requirements.lock $(SHOW) &&) $(PIP) '.[paper]' $(SHOW)
 	@$(BIN)/python -c 'import crate_nb.cli, crate_nb.study.reproduce'
 	@touch $@
 

@@ -17,6 +17,7 @@ import matplotlib as mpl, matplotlib.pyplot as plt, pandas as pd, pydantic, seab
 from PIL import Image
 from ..core import UserError, check_choice, device_name, home, parse_json
 from ..core import read_file, write_atomic
+from ..models.layer import VARIANTS
 from ..training.optimizers import OPTIMIZERS
 from ..training.runs import Positive, RunConfig, SCALES, Strict, reading_fields
 from ..training.engine import Engine, pick_engine
@@ -244,6 +245,31 @@ def _epochs(c: RunConfig) -> str:
     return f"{c.epochs} epochs{at}"
 
 
+def _listed(seeds: Iterable[int]) -> str:
+    "Seeds in order; four or more in a row are named by their ends."
+    first, *rest = ordered = sorted(seeds)
+    if len(rest) > 2 and ordered == list(range(first, first + len(ordered))):
+        return f"{first} to {ordered[-1]}"
+    return ", ".join(map(str, ordered))
+
+
+def _seeds(configs: Sequence[RunConfig]) -> str:
+    "The seeds of the runs; where models have other ones, those of each."
+    of_run: dict[tuple[str, str], set[int]] = {}  # variant and configuration -> seeds
+    for c in configs:
+        of_run.setdefault((c.variant, c.replace(seed=0).id), set()).add(c.seed)
+    of_model: dict[frozenset[int], dict[str, None]] = {}  # seeds -> models, in order
+    for (variant, _), seeds in of_run.items():
+        of_model.setdefault(frozenset(seeds), {})[VARIANTS[variant].paper] = None
+    every = {c.seed for c in configs}
+    if len(of_model) == 1:
+        return f"seed{'s' * (len(every) > 1)} {_listed(every)}"
+    if sum(map(len, of_model.values())) > len({c.variant for c in configs}):
+        return f"seeds {_listed(every)}, not all for each configuration"
+    parts = [f"{_listed(seeds)} ({', '.join(models)})" for seeds, models in of_model.items()]
+    return f"seeds {' and '.join(parts)}"
+
+
 def setting(
     configs: Iterable[RunConfig],  # at least one; they may differ in depth, width, rate and seed
 ) -> str:  # three sentences: data, models and training, number of runs and seeds
@@ -251,7 +277,6 @@ def setting(
     configs = list(configs)
     c = configs[0]
     runs = len({config.id for config in configs})
-    seeds = sorted({config.seed for config in configs})
     return (
         f"Data: {c.dataset}{_images(configs)} at {c.image_size} x {c.image_size} pixels, "
         f"patches of {c.patch_size}. "
@@ -259,7 +284,7 @@ def setting(
         f"{c.heads} heads; "
         f"{_epochs(c)}, batch {c.batch_size}, "
         f"{_optimisation(configs)}, {_augmentation(c)}. "
-        f"{runs} run{'s' * (runs > 1)}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}."
+        f"{runs} run{'s' * (runs > 1)}, {_seeds(configs)}."
     )
 
 # %% ../../nbs/study/figures.ipynb #13fa0024

@@ -54,9 +54,14 @@ def compare_trained(
         what = "history, probes and final metrics"
         return True, f"the same, bit for bit: {what} of {record.id}{although}"
     if not other:
+        moved = table[table.difference != 0]
+        both = zip(moved.metric, moved.record, moved.again)
+        listed = "; ".join(
+            f"{metric} {stored:.4f}, again {now:.4f}" for metric, stored, now in both
+        )
         raise UserError(
             f"{record.id} differs from a rerun with the same code, torch and processor; "
-            f"the record was edited: {table.round(4).to_dict('records')}"
+            f"the record was edited: {listed or 'its history or probes'}"
         )
     why = (
         "two seed replicates differ by up to `allowed`, "

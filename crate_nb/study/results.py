@@ -447,17 +447,6 @@ class ResultSession:
         plt.close(fig)
         self._show(png, f"**{title}.** {caption}")
 
-    def kept(
-        self,
-        name: str,  # file name without extension
-    ):
-        "Show the saved figure if its images or weights are not on this machine."
-        path = home() / "figures" / self.scale / f"{self._file(name)}.json"
-        if not path.is_file():
-            return print(f"{path.stem} is not saved, and its data are not on this machine")
-        about, png = read_saved(path), path.with_suffix(".png").read_bytes()
-        self._show(png, f"**{about.title}.** {about.caption}")
-
     def _show(self, png: bytes, words: str):
         width = round(int.from_bytes(png[16:20], "big") / 1.44)  # 100 dots per inch on the page
         display(Image(png, width=width), Markdown(words))
