@@ -91,9 +91,9 @@ class Architecture:
             if self.lam not in (row.lam, Architecture.lam):
                 raise UserError(f"{self.variant} fixes lam at {row.lam:g}; leave lam out")
             object.__setattr__(self, "lam", row.lam)
-        if row.has_steps and (self.dim % 2 or (self.time_width or 0) % 2):
-            wide = self.dim if self.dim % 2 else self.time_width
-            raise UserError(f"{self.variant} needs an even width, not {wide}")
+        for width in (self.dim, self.time_width or 0):
+            if row.has_steps and width % 2:
+                raise UserError(f"{self.variant} needs an even width, not {width}")
         if row.stem and self.patch_size % 2:
             raise UserError(f"{self.variant} needs patches of even side, not {self.patch_size}")
         usual = dict(image_width=self.image_size, pool=row.pool, norm_eps=row.norm_eps)
@@ -449,14 +449,13 @@ def _tie(module, _):
 
 def _parts(state, prefix):
     "Number, rest and tensor of each key of a part, such as layers.0.steps.a -> '0', 'steps.a'."
-    for key in [k for k in state if k.startswith(prefix)]:
-        number, _, rest = key.removeprefix(prefix).partition(".")
-        yield number, rest, state[key]
+    split = {k: k.removeprefix(prefix).partition(".") for k in state if k.startswith(prefix)}
+    return [(number, rest, state[key]) for key, (number, _, rest) in split.items()]
 
 
 def _only_first(module, state, prefix, *_):
     "Keep the first application of each layer in a state dict, under the number of the layer."
-    for number, rest, tensor in list(_parts(state, prefix)):
+    for number, rest, tensor in _parts(state, prefix):
         del state[f"{prefix}{number}.{rest}"]
         layer = module.layer_of(int(number), rest)
         if int(number) == layer * module.times:
@@ -465,7 +464,7 @@ def _only_first(module, state, prefix, *_):
 
 def _repeat(module, state, prefix, *_):
     "Give every module of a state dict the tensors of its layer."
-    for number, rest, tensor in list(_parts(state, prefix)):
+    for number, rest, tensor in _parts(state, prefix):
         for index in range(len(module)):
             if str(module.layer_of(index, rest)) == number:
                 state[f"{prefix}{index}.{rest}"] = tensor
@@ -899,5 +898,7 @@ def predict_parameters(
     a = Architecture(**sizes)
     check_model(a, "classifier")
     with torch.device("meta"):  # no memory, no random draws
-        layers, tokeniser = count_parameters(a.stack()), count_parameters(Tokeniser(a))
+        layer, tokeniser = a.layer(), count_parameters(Tokeniser(a))
+    shared = count_parameters(layer.steps) if layer.steps else 0  # by all layers
+    layers = shared + a.distinct_layers * (count_parameters(layer) - shared)
     return tokeniser + layers + 2 * a.dim + (a.dim + 1) * a.num_classes

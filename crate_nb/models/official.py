@@ -94,9 +94,10 @@ def _architecture_of(
         heads = official_heads(variant, dim) if inner == dim else max(inner // 64, 1)
     if inner % heads:
         raise UserError(f"{heads} heads do not divide their common width of {inner}; give another")
-    height, width = _image_size(state["tokeniser.positions"].shape[1] - 1, patch, image_size)
-    return Architecture(
-        variant=variant,
+    positions = state.get("tokeniser.positions")
+    patches = None if positions is None else positions.shape[1] - 1
+    height, width = _image_size(patches, patch, image_size)
+    sizes: dict[str, Any] = dict(
         image_size=height,
         image_width=width,
         patch_size=patch,
@@ -106,8 +107,8 @@ def _architecture_of(
         depth=depth,
         heads=heads,
         head_dim=None if inner == dim else inner // heads,
-        **kw,
     )
+    return Architecture(variant, **sizes | kw)
 
 
 def _patch_size(patch_dim: int, channels: int) -> int:
@@ -122,10 +123,12 @@ def _patch_size(patch_dim: int, channels: int) -> int:
 
 
 def _image_size(
-    patches: int, patch: int, said: int | Sequence[int] | None
+    patches: int | None, patch: int, said: int | Sequence[int] | None
 ) -> tuple[int, int]:  # height and width
-    "The image size; raise a `UserError` if the positions do not determine or fit it."
-    side = math.isqrt(patches)
+    "The image size; raise a `UserError` if the positions, if any, do not determine or fit it."
+    if patches is None and said is None:
+        return 16 * patch, 16 * patch
+    side = math.isqrt(patches or 0)
     if said is None and side**2 != patches:
         raise UserError(
             f"the checkpoint has positions for {patches} patches, which form no square; "
@@ -136,6 +139,8 @@ def _image_size(
     if len(sides) != 2 or not all(isinstance(s, int) and s > 0 for s in sides):
         raise UserError(f"image_size is {said!r}; give the side in pixels, or (height, width)")
     height, width = sides
+    if patches is None:
+        return height, width
     if height % patch or width % patch or height * width != patches * patch**2:
         raise UserError(
             f"images of {height} x {width} pixels are not {patches} patches of {patch} x {patch}, "
@@ -222,29 +227,14 @@ def load_hyper_set(
     for name in (*own, "layers.0.steps.embed.0.weight"):  # they determine the sizes
         if name not in ours:
             raise UserError(f"an incomplete checkpoint of Hyper-SET: no tensor for {name!r}")
-    (dim, patch_dim), classes = ours[own[0]].shape, len(ours[own[1]])
-    found = dim // max(len(ours[own[2]]), 1)
+    found = len(ours[own[0]]) // max(len(ours[own[2]]), 1)
     if heads not in (None, found):
         raise UserError(f"the checkpoint has {found} heads, not {heads}; leave heads out")
-    patch = _patch_size(patch_dim, channels)
-    size = 16 * patch if image_size is None else image_size
-    height, width = (size, size) if isinstance(size, int) else tuple(size)
     layers = _depth_of(ours)
     times = recurrences or max(12 // layers, 1)
-    a = Architecture(
-        "hyper-set",
-        image_size=height,
-        image_width=width,
-        patch_size=patch,
-        channels=channels,
-        num_classes=classes,
-        dim=dim,
-        depth=layers * times,
-        heads=found,
-        recurrences=times,
-        time_width=ours["layers.0.steps.embed.0.weight"].shape[1],
-        **kw,
-    )
+    kw |= dict(depth=layers * times, recurrences=times)
+    kw |= dict(time_width=ours["layers.0.steps.embed.0.weight"].shape[1])
+    a = _architecture_of("hyper-set", ours, found, channels, image_size, **kw)
     return build_fitting(lambda: CRATE(**asdict(a)), ours, "hyper-set")
 
 # %% ../../nbs/models/official.ipynb #6b0d0063
