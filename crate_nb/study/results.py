@@ -19,6 +19,7 @@ from ..core import UserError, check_choice, home, pick_device, project_root, use
 from ..core import visible
 from ..training.runs import EXPERIMENTS, GRIDS, OWN, QUICK_SCALES, RunConfig, SCALES, Seed
 from ..training.runs import Strict, read_rules, reading_fields, scale_config
+from ..training.data import ImageData
 from ..training.records import Record, Store
 from ..training.trials import TrialResult, Trial, Trials, run_trials
 from ..training.engine import Place
@@ -384,6 +385,17 @@ class ResultSession:
         "Its recorded trials as a table: fields, numbers and further columns, one row per trial."
         kept = Trials(str(self.about.trials), self.scale)
         return kept.frame().assign(**{k: [of(o) for o in kept] for k, of in columns.items()})
+
+    def images_digest(
+        self,
+        images: Callable[[], ImageData],  # loads them, if it must
+        field: str = "dataset",  # of its trials, with the label of the data set
+    ) -> str:  # empty if no trial on them is recorded
+        "The digest of its images: that of recorded trials if `recorded`, or else their own."
+        if not self.recorded:
+            return images().digest
+        kept = (o.config for o in Trials(str(self.about.trials), self.scale))
+        return next((config["digest"] for config in kept if config.get(field) == self.label), "")
 
     def gaps(
         self,
