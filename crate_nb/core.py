@@ -42,7 +42,7 @@ class UserError(ValueError):
     Parameters
     ----------
     message : str
-        What is wrong, what is allowed, what to do; we join lines and cut the middle of a long text.
+        The mistake, allowed values, the remedy; we join lines and cut the middle of a long text.
 
     Examples
     --------
@@ -516,7 +516,7 @@ def plain_torch() -> Iterator[None]:
     """Compute as in a fresh session of torch; also a decorator.
 
     Within the block, tensors are float32 on the CPU by default, products have all digits, and
-    gradients can be taken. What was set before holds again afterwards.
+    gradients can be taken. Afterwards, earlier settings hold again.
 
     Warns
     -----

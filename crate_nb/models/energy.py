@@ -31,7 +31,7 @@ class EnergyNorm(nn.Module):
 
 # %% ../../nbs/models/energy.ipynb #aef29a6d
 class EnergyDescent(Sublayer):
-    "One step down the energy of attention and memory; its subspaces are those of the keys."
+    "One step down the energy of attention and memory; its subspaces are the keys'."
 
     normed = False  # it normalises the tokens
     no_paths = "the attention of an Energy Transformer is no average of values"

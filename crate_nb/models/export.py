@@ -40,7 +40,7 @@ def export_onnx(model: LayeredClassifier, path: str | Path, attention: bool = Fa
     Parameters
     ----------
     model : LayeredClassifier
-        Any classifier of this package, on any device; it is left as it is.
+        Any classifier of this package, on any device; unchanged.
     path : str or pathlib.Path
         The file, such as model.onnx.
     attention : bool, default False

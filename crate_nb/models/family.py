@@ -123,7 +123,7 @@ class Architecture:
 
     @property
     def distinct_layers(self) -> int:  # L, divided by `recurrences` if recurrent
-        "Number of layers with weights of their own."
+        "Number of layers with separate weights."
         recurrent = VARIANTS[self.variant].recurrent
         return self.depth // (self.recurrences or self.depth) if recurrent else self.depth
 
@@ -136,7 +136,7 @@ class Architecture:
         return Layer(replace(row, norm_eps=self.norm_eps or row.norm_eps), **sizes)
 
     def stack(self) -> nn.ModuleList:  # of layers, with fresh weights
-        "Build all layers of the model; those of a recurrent variant share their weights."
+        "Build all layers of the model; the layers of a recurrent variant share their weights."
         if VARIANTS[self.variant].recurrent:
             layers = [self.layer() for _ in range(self.distinct_layers)]
             return Recurrences(layers, self.recurrences or self.depth)

@@ -189,7 +189,7 @@ class LanguageModel(nn.Module):
 
 
 def _init(model: LanguageModel):
-    "GPT-2's first weights; those of the maps that end a sublayer are smaller."
+    "GPT-2's first weights; the maps that end a sublayer start smaller."
     normal = partial(nn.init.normal_, std=0.02)
     init_linear(model, normal)
     subspaces = [layer.u for layer in model.layers if layer.u is not None]  # views of the weights

@@ -32,7 +32,7 @@ def _held(module: nn.Module) -> nn.Module | None:
 def unwrapped(
     model: nn.Module,  # or a layer; perhaps inside DataParallel, torch.compile, FSDP or the like
 ) -> nn.Module:  # with the same weights
-    "The model inside wrappers that change how it is run, and not what it computes."
+    "The model inside wrappers that change how it runs, but not its result."
     while (inner := _held(model)) is not None:
         model = inner
     return model

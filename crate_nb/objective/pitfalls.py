@@ -135,7 +135,7 @@ def rate_changes(
     u: Tensor,  # subspaces (K, d, p)
     eps: float = 0.5,  # distortion (> 0), squared inside
 ) -> Tensor:  # (2, ...), in nats
-    "The change of R^c: as it is, and with `after` rescaled to the Frobenius norm of `z`."
+    "The change of R^c: unscaled, and with `after` rescaled to the Frobenius norm of `z`."
     size = torch.linalg.matrix_norm(z) / torch.linalg.matrix_norm(after)
     rates = [subspace_coding_rate(t, u, eps) for t in (after, after * size[..., None, None])]
     return torch.stack(rates) - subspace_coding_rate(z, u, eps)

@@ -100,10 +100,10 @@ def save_figure(
     fig: plt.Figure | bytes,  # left open; or its PNG, from `as_png`
     scale: str,  # the folder below figures/: a row of `runs.SCALES`, or `bench`
     name: str,  # file name without extension
-    data: pd.DataFrame,  # the plotted numbers
     title: str,  # content of the figure
     caption: str,  # data, number of runs, what the paper shows
     notebook: str,  # the result or other notebook that draws it
+    data: pd.DataFrame,  # the plotted numbers
 ) -> Path:  # the folder
     "Save a figure as png, its numbers as csv, its caption as json."
     folder = home() / "figures" / scale

@@ -48,7 +48,7 @@ def records_of(
     dataset: str | None = None,  # name, folder or label; None: the scale's, or a recorded label
     seeds: Sequence[int] | None = None,  # None: all recorded seeds
 ) -> list[Record]:
-    "The records of a scale and data set, or those of an experiment; no runs of a sealed rule."
+    "The records of a scale and data set, or of an experiment; no runs of a sealed rule."
     store, label = Store(scale), dataset_label(scale, dataset)
     sealed = sealed_ids(store)
     every = [r for r in store if r.id not in sealed]

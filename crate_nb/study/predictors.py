@@ -260,7 +260,7 @@ PRIMARY = dict(gap=IN_LOSS, eps=0.5, layernorm="removed", resampled="seeds")
 def _with_interval(
     study: Study, compared: list[np.ndarray], resampled: str
 ) -> tuple[float, float, float]:
-    "Tau of one quantity, or that of the first minus that of the second."
+    "Tau of one quantity, or its difference for two."
     if resampled == "types and cells":
         parts = [study.tau(values) for values in compared]
         tau = parts[0] if len(parts) == 1 else parts[0] - parts[1]

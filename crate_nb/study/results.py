@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['GROUPS', 'NEAREST', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_results', 'chosen', 'default_results', 'best_scale',
-           'Parameters', 'ResultSession', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers',
-           'other_signs', 'sign_now', 'at_other_scales', 'in_words']
+           'Parameters', 'ResultRuns', 'ResultSession', 'open_result', 'saved_results', 'saved_answers',
+           'nearest_answers', 'other_signs', 'sign_now', 'at_other_scales', 'in_words']
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
 import ast, io, json, logging, re
@@ -218,52 +218,9 @@ class Parameters(Strict):
         pick_device(self.device)
         return self
 
-# %% ../../nbs/study/results.ipynb #9965051c
-ANSWERS = "Answers"  # the title of a table of answers
-HOW_TO_READ = (  # a table of answers
-    "Sign: whether the effect goes in the claimed direction. Size: against the printed number, "
-    "taken as exact but for taus, whose standard error is 0.13. "
-    "Measured: the check that decides, with its 95 % interval over n seeds, or what n counts below."
-)
-
-
-def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "claim": f"{line['claim']} ({line['source']}; `{line['id']}`)",
-        "sign": f"**{line['sign']}**",
-        "size": line["size"],
-        "measured": found_in_words(line),
-        "n": line["n"] or "",
-        "printed": line["paper"],
-        "under other settings": line["other_settings"],
-        "what would settle it": line["settle"],
-    }
-
-
-def _differences_from_source(lines: Iterable[Mapping[str, Any]]) -> str:
-    "A list of what differs from the sources; claims that share a text share an item."
-    ids = defaultdict(list)
-    for line in lines:
-        ids[line["differs"]].append(f"`{line['id']}`")
-    items = [f"- {', '.join(named)}: {text}." for text, named in ids.items() if text]
-    return "\n".join(["**What differs from the sources.**", "", *items]) if items else ""
-
-# %% ../../nbs/study/results.ipynb #bb370e5c
-def _differences(path: Path, numbers: pd.DataFrame) -> str:
-    if not path.is_file():
-        return "nothing is saved"
-    made = pd.read_csv(io.StringIO(numbers.to_csv(index=False)))
-    try:
-        pd.testing.assert_frame_equal(
-            made, pd.read_csv(path), check_dtype=False, rtol=1e-4, atol=1e-6
-        )
-    except AssertionError as e:
-        return " ".join(str(e).split())
-    return ""
-
-
-class ResultSession:
-    "A result in a running notebook: parameters, records, and display of figures and tables."
+# %% ../../nbs/study/results.ipynb #c7e33cc1
+class ResultRuns:
+    "The runs and trials of a result, at the scale and with the settings of its parameters."
 
     def __init__(
         self,
@@ -286,29 +243,7 @@ class ResultSession:
             self.label = read_rules()[about.rule].dataset
         self._spec = self.label if use_recorded else p.dataset
         self._device = p.device
-        self._handle: Any = None  # of the answer in words
         self._found: dict[str, list[Record]] = {}  # by experiment
-
-    def in_short(
-        self,
-        answer: str,  # to the question; {tab3-behind} stands for what was measured for a claim
-        written_for: Mapping[str, str] | None = None,  # as for `sign_now` -> sign of the words
-    ):
-        """Show the recorded answer in words, and how to keep what you draw from your runs.
-
-        The words follow when `answers` saves new ones. The report shows them, too, so both
-        arguments are literals.
-        """
-        self._words = answer, written_for or {}
-        self._handle = display(
-            self._short(saved_answers(project_root() / "figures")), display_id=True
-        )
-
-    def _short(self, every: pd.DataFrame) -> Markdown:
-        words = f"**In short.** {in_words(*self._words, nearest_answers(every))}"
-        words += " ([words](../guides/words.ipynb))"
-        keep = f"The parameter save=True writes figures and tables to figures/{self.kept_at}."
-        return Markdown(words if self.recorded or self.save else f"{words}\n\n*{keep}*")
 
     def place(
         self,
@@ -430,38 +365,102 @@ class ResultSession:
             f"crate-nb reproduce --scale {self.scale} --only {self.name}"
         )
 
-    def _file(self, name: str) -> str:
-        "File name, with the label of a data set other than the scale's."
-        return stem(name, self.scale, self.label) if self._has_dataset else name
+# %% ../../nbs/study/results.ipynb #9965051c
+ANSWERS = "Answers"  # the title of a table of answers
+HOW_TO_READ = (  # a table of answers
+    "Sign: whether the effect goes in the claimed direction. Size: against the printed number, "
+    "taken as exact but for taus, whose standard error is 0.13. "
+    "Measured: the check that decides, with its 95 % interval over n seeds, or what n counts below."
+)
 
-    def _keep(self, numbers: pd.DataFrame, name: str, save: Callable[[], Any]):
+
+def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "claim": f"{line['claim']} ({line['source']}; `{line['id']}`)",
+        "sign": f"**{line['sign']}**",
+        "size": line["size"],
+        "measured": found_in_words(line),
+        "n": line["n"] or "",
+        "printed": line["paper"],
+        "under other settings": line["other_settings"],
+        "what would settle it": line["settle"],
+    }
+
+
+def _differences_from_source(lines: Iterable[Mapping[str, Any]]) -> str:
+    "A list of what differs from the sources; claims that share a text share an item."
+    ids = defaultdict(list)
+    for line in lines:
+        ids[line["differs"]].append(f"`{line['id']}`")
+    items = [f"- {', '.join(named)}: {text}." for text, named in ids.items() if text]
+    return "\n".join(["**What differs from the sources.**", "", *items]) if items else ""
+
+# %% ../../nbs/study/results.ipynb #bb370e5c
+def _differences(path: Path, numbers: pd.DataFrame) -> str:
+    if not path.is_file():
+        return "nothing is saved"
+    made = pd.read_csv(io.StringIO(numbers.to_csv(index=False)))
+    try:
+        pd.testing.assert_frame_equal(
+            made, pd.read_csv(path), check_dtype=False, rtol=1e-4, atol=1e-6
+        )
+    except AssertionError as e:
+        return " ".join(str(e).split())
+    return ""
+
+
+class ResultSession(ResultRuns):
+    "A result in a running notebook: its runs, and the display of figures, tables and answers."
+
+    _handle: Any = None  # of the answer in words, where it is shown
+
+    def in_short(
+        self,
+        answer: str,  # to the question; {tab3-behind} stands for what was measured for a claim
+        written_for: Mapping[str, str] | None = None,  # as for `sign_now` -> sign of the words
+    ):
+        """Show the recorded answer in words, and how to keep what you draw from your runs.
+
+        The words follow when `answers` saves new ones. The report shows them, too, so both
+        arguments are literals.
+        """
+        self._words = answer, written_for or {}
+        self._handle = display(
+            self._short(saved_answers(project_root() / "figures")), display_id=True
+        )
+
+    def _short(self, every: pd.DataFrame) -> Markdown:
+        words = f"**In short.** {in_words(*self._words, nearest_answers(every))}"
+        words += " ([words](../guides/words.ipynb))"
+        keep = f"The parameter save=True writes figures and tables to figures/{self.kept_at}."
+        return Markdown(words if self.recorded or self.save else f"{words}\n\n*{keep}*")
+
+    def _keep(self, save: Callable, made: Any, name: str, title: str, caption: str, data: Any):
         "Save, or with all parameters at their defaults compare numbers with the saved ones."
+        # A data set other than the scale's has its label in the file's name.
+        file = stem(name, self.scale, self.label) if self._has_dataset else name
         if self.save:
-            save()
+            save(made, self.kept_at, file, title, caption, self.name, data)
         elif self._is_default:
-            path = project_root() / "figures" / self.scale / f"{name}.csv"
-            if found := _differences(path, numbers):
+            path = project_root() / "figures" / self.scale / f"{file}.csv"
+            if found := _differences(path, data):
                 again = f"crate-nb reproduce --scale {self.scale} --only {self.name} --recorded"
-                raise UserError(f"{name} differs from the saved file ({found}); run {again}")
+                raise UserError(f"{file} differs from the saved file ({found}); run {again}")
 
     def figure(
         self,
         fig: plt.Figure,  # closed here
         name: str,  # file name without extension
-        data: pd.DataFrame,  # the plotted numbers
         title: str,  # content of the figure
         caption: str,  # data, number of runs, what the paper shows
+        data: pd.DataFrame,  # the plotted numbers
     ):
         "Show a figure with its caption."
-        file, png = self._file(name), as_png(fig)
-        about = dict(title=title, caption=caption, notebook=self.name)
-        self._keep(data, file, lambda: save_figure(png, self.kept_at, file, data, **about))
+        png = as_png(fig)
         plt.close(fig)
-        self._show(png, f"**{title}.** {caption}")
-
-    def _show(self, png: bytes, words: str):
+        self._keep(save_figure, png, name, title, caption, data)
         width = round(int.from_bytes(png[16:20], "big") / 1.44)  # 100 dots per inch on the page
-        display(Image(png, width=width), Markdown(words))
+        display(Image(png, width=width), Markdown(f"**{title}.** {caption}"))
 
     def table(
         self,
@@ -472,9 +471,7 @@ class ResultSession:
         data: pd.DataFrame | None = None,  # unrounded numbers; None: the table
     ):
         "Show a table with its caption."
-        file, numbers = self._file(name), table if data is None else data
-        about = dict(title=title, caption=caption, notebook=self.name)
-        self._keep(numbers, file, lambda: save_table(table, self.kept_at, file, **about, data=data))
+        self._keep(save_table, table, name, title, caption, table if data is None else data)
         display(Markdown(f"**{title}.** {caption}\n\n{markdown_table(table)}"))
 
     def _at_other_scales(self, every: pd.DataFrame) -> str:

@@ -154,7 +154,7 @@ def is_long(
 
 # %% ../../nbs/training/engine.ipynb #275141c7
 def _ignore_warnings():
-    "Ignore what torch's compiler warns of its own code, and of full precision, which we want."
+    "Ignore what torch's compiler warns of: its own code, and full precision, which we want."
     warnings.filterwarnings("ignore", category=FutureWarning, module="torch._inductor")
     warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
 

@@ -37,7 +37,7 @@ from .step import task_of, total_steps
 # %% ../../nbs/training/loop.ipynb #f2dea3cc
 @dataclass
 class Progress:
-    "The position of a run, and what it has recorded so far."
+    "The position of a run, and its record so far."
 
     identity: str = ""  # of the run: configuration, images and compilation
     epoch: int = 0  # finished epochs
@@ -615,7 +615,7 @@ def train(
     config : RunConfig
         The configuration of the run.
     place : Place or str, optional
-        Where to compute and store the run, or its scale. None: that of the run's sizes, or own.
+        Where to compute and store the run, or its scale. None: the scale of its sizes, or own.
     force : bool, default False
         Train a recorded run again, and replace its record at the end.
     report : callable, optional

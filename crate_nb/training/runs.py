@@ -730,7 +730,7 @@ TYPES: dict[str, Grid] = {  # scale -> grid of sixteen types, measured at severa
 
 # %% ../../nbs/training/runs.ipynb #3f3ada3f
 def _at_medium(field: str, value: float) -> Callable[[RunConfig], float]:
-    "A field with a value of its own at scale medium, for a row of `EXPERIMENTS`."
+    "A field with another value at scale medium, for a row of `EXPERIMENTS`."
     return lambda config: value if scale_of(config) == "medium" else getattr(config, field)
 
 

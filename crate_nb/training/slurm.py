@@ -83,7 +83,7 @@ _ONLY_TRAINED = "trained, not "  # followed by the word for finished work
 
 
 def _tail(path: Path) -> str:
-    "The last three lines of a log, without those of submitit."
+    "The last three lines of a log, without submitit's."
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -246,7 +246,7 @@ def run_one(
     report: Callable | None = None,  # as for `loop.train`
     **options,  # fields of `Place`
 ) -> Record:
-    "Compute what is missing of a run; a failure is saved in its work folder, and raised."
+    "Compute the missing parts of a run; a failure is saved in its work folder, and raised."
     place = as_place(place, **options)
     store = place.store(config)
     failure_note(store, config.id).unlink(missing_ok=True)
@@ -502,7 +502,7 @@ def sweep_local(
     configs : sequence of RunConfig
         At least one, all on one data set.
     place : Place or str, optional
-        Where to compute and store the runs, or their scale. None: that of the runs' sizes, or own.
+        Where to compute and store the runs, or their scale. None: the scale of their sizes, or own.
     work : Work, optional
         What to compute for each run: `TRAIN`, or `MEASURE` of `training.measured`.
     force : bool, default False
