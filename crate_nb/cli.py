@@ -228,15 +228,15 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     """
     _check_options(recorded, force, budget, dry)
     deadline = None if budget is None else time.time() + _seconds(budget)
-    from crate_nb.training.sweeps import place_of
+    from crate_nb.training.sweeps import execution_of
     from crate_nb.study.results import Parameters, chosen, default_results
     from crate_nb.study.reproduce import ReproduceConfig, dry_run, reproduce
 
     project_root()  # fail before any work without a clone
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only) if only else default_results(scale, recorded)
-    place = place_of(scale, dataset, device, workers=workers, deadline=deadline)
-    order = ReproduceConfig(results, scale, place, dataset, p.seeds, recorded, force)
+    execution = execution_of(scale, dataset, device, workers=workers, deadline=deadline)
+    order = ReproduceConfig(results, scale, execution, dataset, p.seeds, recorded, force)
     if dry:
         return click.echo(dry_run(order))
     _writable(home() / "figures" / scale)
@@ -245,7 +245,7 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     _say_drawn(order, not_drawn)
     _say_left(order, left)
     click.echo(f"\nreport: {os.path.relpath(report)}")
-    late = place.is_late
+    late = execution.is_late
     if not_drawn and not recorded and not late:
         raise UserError(f"not drawn: {', '.join(not_drawn)}; the reasons are above")
 
@@ -345,15 +345,15 @@ def train_command(scale, settings, dataset, device, threads, init, recipe, force
     from crate_nb.training.records import Store
     from crate_nb.training.step import start_from
     from crate_nb.training.loop import train
-    from crate_nb.training.sweeps import dataset_label, fit_sizes, place_of
+    from crate_nb.training.sweeps import dataset_label, fit_sizes, execution_of
 
     label = dataset_label(scale, dataset)
-    place = place_of(scale, dataset, device, threads=threads, init=init)
-    config = fit_sizes(scale_config(scale, label, recipe, **changes), place.data, changes)
+    execution = execution_of(scale, dataset, device, threads=threads, init=init)
+    config = fit_sizes(scale_config(scale, label, recipe, **changes), execution.data, changes)
     if init:
         config = start_from(config, init)
     is_recorded = config in Store(scale) and not force
-    record = train(config, place, force)
+    record = train(config, execution, force)
     if is_recorded:
         click.echo("recorded already; nothing trained (--force trains again)", err=True)
     path = os.path.relpath(Store(scale).path(record.id))
@@ -505,14 +505,14 @@ def runs_check(id, scale, dataset, device, init, measured):
     record does not change.
     """
     from crate_nb.study.rerun import compare_measured, compare_trained, train_again
-    from crate_nb.training.sweeps import place_of
+    from crate_nb.training.sweeps import execution_of
 
     scale, record = _record(id, scale)
-    place = place_of(scale, dataset, device, init=init)
+    execution = execution_of(scale, dataset, device, init=init)
     is_measured = any(record.ends().values())
     if measured and not is_measured:
         raise UserError(f"record {record.id} has no measures; check it without --measures")
-    again = train_again(record, place, measured)
+    again = train_again(record, execution, measured)
     same, text = compare_trained(record, again, scale)
     click.echo(text)
     if measured:
@@ -659,13 +659,13 @@ def sweep_command(
     from crate_nb.training.step import start_from
     from crate_nb.training.runs import rules_here
     from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status, wait_for
-    from crate_nb.training.sweeps import TRAIN, place_of, sweep_configs, sweep_local
+    from crate_nb.training.sweeps import TRAIN, execution_of, sweep_configs, sweep_local
     from crate_nb.study.frames import label_at
     from crate_nb.training.measured import MEASURE
 
     _check_launcher(launcher)
     here = device if launcher == "local" else "auto"  # a login node may have no GPU
-    place = place_of(scale, dataset, here, workers=workers, init=init)
+    execution = execution_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
     if measured is None:
         rule = rules_here().get(grid)
@@ -680,10 +680,10 @@ def sweep_command(
             click.echo(f"records of scale {scale} are of {there}, not {label}; see --dataset")
         return
     if launcher == "local":
-        failed = sweep_local(configs, place, work)
+        failed = sweep_local(configs, execution, work)
     else:
         failed, options = {}, SlurmOptions(**asked)
-        sent = submit_slurm(configs, place.replace(device=device), work, options)
+        sent = submit_slurm(configs, execution.replace(device=device), work, options)
         if detach:
             return click.echo(_submitted(sent))
         wait_for(configs, scale, work)
@@ -723,15 +723,15 @@ def measure_command(id, scale, dataset, device, init, settings):
     """
     from crate_nb.measures.measure import MeasureSettings
     from crate_nb.training.measured import measure_record
-    from crate_nb.training.sweeps import place_of
+    from crate_nb.training.sweeps import execution_of
 
     given = dict(map(_setting, settings))
     for name in given:
         check_choice("parameter", name, vars(MeasureSettings()))
     settings = MeasureSettings(**given)
     scale, record = _record(id, scale)
-    place = place_of(scale, dataset, device, init=init)
-    record = measure_record(record, place, settings)
+    execution = execution_of(scale, dataset, device, init=init)
+    record = measure_record(record, execution, settings)
     click.echo(_measure_table(record.measures["values"]))
     click.echo(_measure_note(record.measures, stored=settings == MeasureSettings()))
 

@@ -23,7 +23,7 @@ from ..training.data import CLASSES, STATISTICS
 from ..training.pictures import ENDINGS, find_images, read_image
 from ..training.runs import unused_options
 from ..training.records import Record, check_record, shown_commit, tested_images, unpack_hits
-from ..training.engine import Place, as_place
+from ..training.engine import ExecutionConfig, as_execution
 from ..training.loop import trained_model
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00007
@@ -77,12 +77,12 @@ def _names_of(record: Record, classes: Sequence[str] | None) -> tuple[str, ...]:
 
 def from_record(
     record: Record,  # of a run trained on this machine
-    place: Place | str | None = None,  # where it was trained, or its scale
+    execution: ExecutionConfig | str | None = None,  # where it was trained, or its scale
     classes: Sequence[str] | None = None,  # names; None: the names of a known data set, or numbers
 ) -> LayeredModel:  # in evaluation mode, with an `About` as its `about`
     "Load the model of a record; a `UserError` if its weights are missing."
     names = _names_of(record, classes)
-    model, made = trained_model(record, place), record.provenance
+    model, made = trained_model(record, execution), record.provenance
     mean, std = STATISTICS[made["channels"]]
     model.about = About(
         architecture=model.architecture,
@@ -209,7 +209,7 @@ def model_card(
 def export(
     record: Record,
     folder: str | Path,
-    place: Place | str | None = None,
+    execution: ExecutionConfig | str | None = None,
     classes: Sequence[str] | None = None,
     half: bool = False,
     force: bool = False,
@@ -222,7 +222,7 @@ def export(
         Of a run trained on this machine.
     folder : str or pathlib.Path
         A new or empty folder, or the same export, unedited.
-    place : Place or str, optional
+    execution : ExecutionConfig or str, optional
         Where it was trained, or its scale; None: the scale with the run's sizes, or own.
     classes : sequence of str, optional
         Names in the order of the labels; None: the names of a known data set, or numbers.
@@ -250,7 +250,7 @@ def export(
     >>> sorted(path.name for path in folder.iterdir())
     ['README.md', 'config.json', 'model.safetensors']
     """
-    model = from_record(record, as_place(place), classes)
+    model = from_record(record, as_execution(execution), classes)
     return model.save_pretrained(folder, half, model_card(record, model, half), force)
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00025

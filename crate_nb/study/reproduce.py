@@ -18,7 +18,7 @@ from ..training.data import dataset_sizes
 from ..training.runs import GRIDS, RunConfig, varied_fields
 from ..training.records import Store, training_name
 from ..training.trials import Trials
-from ..training.engine import Place
+from ..training.engine import ExecutionConfig
 from ..training.sweeps import TRAIN, Work, dataset_label, duration, estimate_seconds, queue
 from ..training.sweeps import train_all
 from ..measures.intervals import Estimate
@@ -35,7 +35,7 @@ class ReproduceConfig:
 
     results: Sequence[Result]  # results to draw
     scale: str  # a row of `runs.SCALES`
-    place: Place  # where runs are trained, and until when
+    execution: ExecutionConfig  # where runs are trained, and until when
     dataset: str | None = None  # a name, a folder, or a label of records; None: the scale's
     seeds: tuple[int, ...] | None = None  # of the runs to train; None: the scale's seeds
     recorded: bool = False  # draw from records, without training
@@ -62,7 +62,7 @@ def plan_runs(
     needs = dict.fromkeys(e for result in order.results for e in result.needs)
     needs = [e for e in needs if e not in GRIDS or order.scale in GRIDS[e]]
     parts = queue(needs, order.scale, order.dataset, order.seeds)
-    data = order.place.data
+    data = order.execution.data
     if parts and data and not order.recorded and not dataset_sizes(str(data))[1]:
         raise UserError(f"{data} has no test split; move some images of each class to {data}/test")
     return [(runs, MEASURE_PUBLISHED if measured else TRAIN) for runs, measured in parts]
@@ -74,11 +74,11 @@ def _run_row(c: RunConfig, store: Store) -> dict[str, Any]:
     return dict(variant=c.variant, training=training_name(c)) | shown | dict(record=recorded)
 
 
-def _cost(configs: Sequence[RunConfig], place: Place) -> str:
-    kind = pick_device(place.device).type
+def _cost(configs: Sequence[RunConfig], execution: ExecutionConfig) -> str:
+    kind = pick_device(execution.device).type
     cores = min(max(1, len(configs)), core_count()) if kind == "cpu" else 1
     timed = progress_bar(configs, desc="timing", unit="run", leave=False)  # a step of each kind
-    seconds = sum(estimate_seconds(c, place.data, place.device) for c in timed) / cores
+    seconds = sum(estimate_seconds(c, execution.data, execution.device) for c in timed) / cores
     early = any(c.stop_loss or c.levels for c in configs)
     bound = "; an upper bound, since some runs stop early" if early else ""
     return f"about {duration(seconds)} here ({kind}, {cores} at a time{bound})"
@@ -94,7 +94,7 @@ def dry_run(
     there = sum(c in store for c in configs)
     missing = [c for c in configs if order.force or c not in store]
     what = f"the {len(missing)} {'to train' if order.force else 'missing ones'}"
-    cost = _cost(missing, order.place)
+    cost = _cost(missing, order.execution)
     return f"{table}\n\n{there} of {len(configs)} runs are recorded; {what} take {cost}"
 
 # %% ../../nbs/study/reproduce.ipynb #4b655513
@@ -179,7 +179,7 @@ def _why_not(order: ReproduceConfig, result: Result, runs: int, missing: int) ->
     tried = result.trials is None or any(Trials(result.trials, order.scale))
     if order.recorded and not tried and not reads:
         return "none of its trials is recorded"
-    return "the time is up" if order.place.is_late else ""
+    return "the time is up" if order.execution.is_late else ""
 
 
 def _draw(order: ReproduceConfig, result: Result) -> str:
@@ -189,7 +189,7 @@ def _draw(order: ReproduceConfig, result: Result) -> str:
     if why := _why_not(order, result, runs, missing):
         return why
     given: dict[str, Any] = dict(scale=order.scale, dataset=order.dataset, seeds=order.seeds)
-    given |= dict(device=order.place.device, recorded=order.recorded or missing > 0, save=True)
+    given |= dict(device=order.execution.device, recorded=order.recorded or missing > 0, save=True)
     try:
         folder = home() / "figures" / order.scale / "notebooks"
         run_notebook(result.notebook, given, folder, OMP_NUM_THREADS="1")
@@ -218,8 +218,8 @@ def reproduce(
     """
     parts = plan_runs(order)
     for runs, work in parts:
-        if not order.recorded and not order.place.is_late:
-            train_all(runs, order.place, order.force, work)
+        if not order.recorded and not order.execution.is_late:
+            train_all(runs, order.execution, order.force, work)
     not_drawn = draw(order)
     return write_report(order.scale), not_drawn, _missing(parts, Store(order.scale))
 

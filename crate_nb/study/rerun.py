@@ -10,24 +10,24 @@ import tempfile
 from pathlib import Path
 from ..core import UserError, pick_device
 from ..training.records import Record, Store, compare_runs, shown_commit
-from ..training.engine import Place, can_compile
+from ..training.engine import ExecutionConfig, can_compile
 from ..training.loop import train
 from ..training.measured import MEASURE_TOLERANCE, compare_measures, train_and_measure
 
 # %% ../../nbs/study/rerun.ipynb #8edb47106e1a46a883d545849b8ab81b
 def train_again(
     record: Record,  # stays as it is
-    place: Place,  # its device, data and weights
+    execution: ExecutionConfig,  # its device, data and weights
     measured: bool = False,  # also compute the complexity measures
 ) -> Record:
     "Retrain the run of a record in a temporary folder, compiled if the original was and we can."
     was_compiled = bool(record.provenance.get("compiled"))
-    compiled = was_compiled and pick_device(place.device).type == "cpu" and can_compile()
+    compiled = was_compiled and pick_device(execution.device).type == "cpu" and can_compile()
     threads = record.provenance["threads"]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "data" / "runs"
-        place = place.replace(threads=threads, root=root, compiled=compiled)
-        return (train_and_measure if measured else train)(record.config, place)
+        execution = execution.replace(threads=threads, root=root, compiled=compiled)
+        return (train_and_measure if measured else train)(record.config, execution)
 
 # %% ../../nbs/study/rerun.ipynb #10185d26023b46108eb7d9f57d49d2b3
 # of the provenance: these may change the result of a run

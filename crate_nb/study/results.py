@@ -22,8 +22,8 @@ from ..training.runs import Strict, read_rules, reading_fields, scale_config
 from ..training.data import ImageData
 from ..training.records import Record, Store
 from ..training.trials import TrialResult, Trial, Trials, run_trials
-from ..training.engine import Place
-from ..training.sweeps import TRAIN, dataset_label, place_of, plan, train_all
+from ..training.engine import ExecutionConfig
+from ..training.sweeps import TRAIN, dataset_label, execution_of, plan, train_all
 from ..training.measured import MEASURE_PUBLISHED
 from ..measures.intervals import MIN_SEEDS
 from .claims import Claim, found_in_words, summary
@@ -245,13 +245,13 @@ class ResultRuns:
         self._device = p.device
         self._found: dict[str, list[Record]] = {}  # by experiment
 
-    def place(
+    def execution(
         self,
-        **options: Any,  # fields of `engine.Place`, such as `deadline`
-    ) -> Place:
+        **options: Any,  # fields of `engine.ExecutionConfig`, such as `deadline`
+    ) -> ExecutionConfig:
         "Where to train and store its runs."
-        place = place_of(self.scale, self._spec, self._device, **options)
-        return place.replace(scale=self.kept_at)
+        execution = execution_of(self.scale, self._spec, self._device, **options)
+        return execution.replace(scale=self.kept_at)
 
     def plan(
         self,
@@ -304,7 +304,7 @@ class ResultRuns:
         """
         if not self.recorded:
             work = MEASURE_PUBLISHED if experiment in GRIDS else TRAIN
-            train_all(self.plan(experiment), self.place(), work=work)
+            train_all(self.plan(experiment), self.execution(), work=work)
             self._found.clear()
         if found := self.recorded_of(experiment):
             return found

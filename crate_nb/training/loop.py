@@ -27,7 +27,14 @@ from .data import ImageData, normalise
 from .augment import SHIFTS
 from .runs import RunConfig, rule_digests, varied_fields, without_idle
 from .records import Record, Store, check_record, git_commit, training_command
-from .engine import Engine, NotCaptured, NotLoaded, Place, as_place, can_compile
+from crate_nb.training.engine import (
+    Engine,
+    NotCaptured,
+    NotLoaded,
+    ExecutionConfig,
+    as_execution,
+    can_compile,
+)
 from .engine import cpu_threads, is_long, own_stream, pick_engine
 from .step import Batches, OtherRun, Step, architecture_of, build_model
 from .step import check_rates, check_same_images, data_for, find_start
@@ -358,7 +365,7 @@ class Trainer:
         images: ImageData,  # on any device
         engine: Engine,  # how to compute
         work: Path,  # checkpoint folder
-        place: Place = Place(),  # checkpoint interval and deadline
+        execution: ExecutionConfig = ExecutionConfig(),  # checkpoint interval and deadline
         report: Callable = lambda steps, values: None,  # see `train`
     ):
         task = task_of(config)
@@ -366,11 +373,11 @@ class Trainer:
         moved: dict[str, Any] = {name: t.to(device) for name, t in parts if isinstance(t, Tensor)}
         self.images = images = replace(images, **moved)
         self.config, self.report = config, report
-        start = find_start(config, place.init)
+        start = find_start(config, execution.init)
         self.origin = start and start.origin  # of the initial weights; None: random
         model = build_model(config, images.channels, images.classes, start)
         self.step = Step(config, model.to(engine.device), engine, task)
-        self.path, self.place = work / "checkpoint.safetensors", place
+        self.path, self.execution = work / "checkpoint.safetensors", execution
         self.clock = self.saved = time.monotonic()
         self.progress = _resume(self.path, self.step, images.digest)
         self.batches = Batches(config, images.x_train, images.y_train, engine, task)
@@ -415,15 +422,15 @@ class Trainer:
 
     def _save_if_due(self):
         "Save the run at intervals, or raise `Paused` if its deadline has passed before its end."
-        c, p, place = self.config, self.progress, self.place
-        if time.monotonic() - self.saved < place.checkpoint_seconds and not place.is_late:
+        c, p, execution = self.config, self.progress, self.execution
+        if time.monotonic() - self.saved < execution.checkpoint_seconds and not execution.is_late:
             return
         if p.step > self.monitor.last_step:
             self.monitor.look()  # fails before we save values that are not finite
         self._tick()
         self.saved = self.clock
         save_checkpoint(self.path, self.step.model, self.step.optimizer, p)
-        if place.is_late and not _is_finished(c, p):
+        if execution.is_late and not _is_finished(c, p):
             raise Paused(
                 f"run {c.id}: its time is up at epoch {p.epoch} of {c.epochs}; "
                 "run the same command again to resume"
@@ -511,9 +518,9 @@ def _graphs_note(config: RunConfig) -> Path:
     return home() / "data" / "work" / f"not-captured-{kind}.txt"
 
 
-def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
-    "The engine of a place, for a run of this length on this machine."
-    engine, note = pick_engine(place.device, place.precision), _graphs_note(config)
+def _engine_for(config: RunConfig, execution: ExecutionConfig, count: int) -> Engine:
+    "The engine for a run of this length on this machine."
+    engine, note = pick_engine(execution.device, execution.precision), _graphs_note(config)
     if engine.graphs and note.is_file():
         logger.warning(
             "CUDA graphs are off, since a capture failed before; delete %s to try again", note
@@ -521,13 +528,13 @@ def _engine_for(config: RunConfig, place: Place, count: int) -> Engine:
         return replace(engine, graphs=False)
     if engine.device.type != "cpu":
         return engine
-    if place.compiled and not can_compile():
+    if execution.compiled and not can_compile():
         raise UserError(
             "you requested compilation, but torch.compile does not work here; "
             "install a C++ compiler and Python's headers (Debian: g++, python3-dev)"
         )
     pays = is_long(config, count) and can_compile()
-    return replace(engine, compiled=pays if place.compiled is None else place.compiled)
+    return replace(engine, compiled=pays if execution.compiled is None else execution.compiled)
 
 # %% ../../nbs/training/loop.ipynb #484024c0
 def tidy(
@@ -570,18 +577,23 @@ def _keep(trainer: Trainer, store: Store) -> Record:
     return record
 
 
-def _train(config: RunConfig, images: ImageData, engine: Engine, place: Place, force, report):
+def _train(
+    config: RunConfig, images: ImageData, engine: Engine, execution: ExecutionConfig, force, report
+):
     "Train and store a run, unless another process has just recorded it."
-    store = place.store(config)
+    store = execution.store(config)
     devices = [engine.device] if engine.device.type == "cuda" else []
     with store.lock(config.id) as work, torch.random.fork_rng(devices=devices):
         if not force and (record := store.get(config)):
             return record
         for left in work.glob(".checkpoint*"):
             left.unlink()  # from a process killed during a write
-        total, show = total_steps(config, len(images.x_train)), place.progress and report is None
+        total, show = (
+            total_steps(config, len(images.x_train)),
+            execution.progress and report is None,
+        )
         with _bar(config, total, show) as bar:
-            trainer = Trainer(config, images, engine, work, place, report or bar)
+            trainer = Trainer(config, images, engine, work, execution, report or bar)
             try:
                 trainer.run()
             except NotCaptured as e:
@@ -602,7 +614,7 @@ def _tell(record: Record):
 @plain_torch()
 def train(
     config: RunConfig,
-    place: Place | str | None = None,
+    execution: ExecutionConfig | str | None = None,
     force: bool = False,
     report: Callable | None = None,
     engine: Engine | None = None,
@@ -614,16 +626,16 @@ def train(
     ----------
     config : RunConfig
         The configuration of the run.
-    place : Place or str, optional
+    execution : ExecutionConfig or str, optional
         Where to compute and store the run, or its scale. None: the scale of its sizes, or own.
     force : bool, default False
         Train a recorded run again, and replace its record at the end.
     report : callable, optional
         Called as report(steps, values): steps since the last call, and means. None: a progress bar.
     engine : Engine, optional
-        Overrides device, precision and `compiled` of the place.
+        Overrides device, precision and `compiled` of `execution`.
     **options
-        Fields of `Place`, such as `device="cpu"`, `threads=2` or `progress=False`.
+        Fields of `ExecutionConfig`, such as `device="cpu"`, `threads=2` or `progress=False`.
 
     Returns
     -------
@@ -636,7 +648,7 @@ def train(
         For an invalid argument, missing data, images that differ from those of the records, or a
         loss that is not finite.
     Paused
-        At the deadline of the place; repeat the call to resume.
+        At its deadline; repeat the call to resume.
 
     Notes
     -----
@@ -654,26 +666,26 @@ def train(
     check_kind(config, RunConfig, "make one with scale_config(scale)")
     if idle := varied_fields([config, without_idle(config)]):
         raise UserError(f"{idle[0]} has no effect without srr_layer; set srr_layer or omit it")
-    place = as_place(place, **options)
-    store = place.store(config)
-    pick_device(place.device)  # reports a mistake even if there is a record
+    execution = as_execution(execution, **options)
+    store = execution.store(config)
+    pick_device(execution.device)  # reports a mistake even if there is a record
     if not force and (record := store.get(config)):
         tidy(store, record.id)
-        if place.data is not None:  # a folder may hold any images under this label
-            check_same_images(store, data_for(config, place.data), config)
+        if execution.data is not None:  # a folder may hold any images under this label
+            check_same_images(store, data_for(config, execution.data), config)
         return record
-    if place.is_late:
+    if execution.is_late:
         raise Paused(f"run {config.id}: no time left to start; run the same command again")
-    images = data_for(config, place.data)
+    images = data_for(config, execution.data)
     check_same_images(store, images, config)
     _check_subspaces(config, images)
-    if start := find_start(config, place.init):  # before a bar is shown
+    if start := find_start(config, execution.init):  # before a bar is shown
         check_start(start, architecture_of(config, images.channels, images.classes))
     check_rates(config, total_steps(config, len(images.x_train)))
     git_commit()  # cached now, since the code may change during training
-    with cpu_threads(place.threads):
-        engine = engine or _engine_for(config, place, len(images.x_train))
-        record = _train(config, images, engine, place, force, report)
+    with cpu_threads(execution.threads):
+        engine = engine or _engine_for(config, execution, len(images.x_train))
+        record = _train(config, images, engine, execution, force, report)
     if engine.device.type == "cuda":
         gc.collect()
         torch.cuda.empty_cache()
@@ -695,11 +707,11 @@ def _absent(path: Path, record: Record) -> str:
     )
 
 
-def _weights_of(record: Record, place: Place, level: float | None) -> Path:
+def _weights_of(record: Record, execution: ExecutionConfig, level: float | None) -> Path:
     "The file of a run's weights; without a scale, in the only scale that has them."
-    path = place.store(record.config).weights(record.id, level)
+    path = execution.store(record.config).weights(record.id, level)
     others = list(path.parent.parent.glob(f"*/{path.name}"))
-    is_elsewhere = place.scale is None and not path.is_file() and len(others) == 1
+    is_elsewhere = execution.scale is None and not path.is_file() and len(others) == 1
     return others[0] if is_elsewhere else path
 
 
@@ -717,7 +729,7 @@ def _load_trained(path: Path, record: Record, kept: str | None) -> dict[str, Ten
 
 @plain_torch()
 def trained_model(
-    record: Record, place: Place | str | None = None, level: float | None = None
+    record: Record, execution: ExecutionConfig | str | None = None, level: float | None = None
 ) -> LayeredModel:
     """Load the trained model of a record.
 
@@ -725,7 +737,7 @@ def trained_model(
     ----------
     record : Record
         Of a run trained on this machine, since records do not include weights.
-    place : Place or str, optional
+    execution : ExecutionConfig or str, optional
         Where we trained the run, or its scale; None: the scale that has its weights.
     level : float, optional
         Load the weights when the training loss first fell to this level; None: the final weights.
@@ -751,7 +763,7 @@ def trained_model(
     ended = record if level is None else record.at(level)
     if ended is None:
         raise UserError(f"run {record.id} did not reach level {level:g}, only {record.reached()}")
-    path = _weights_of(record, as_place(place), level)
+    path = _weights_of(record, as_execution(execution), level)
     state = _load_trained(path, record, ended.provenance.get("weights_digest"))
     build = partial(build_model, record.config, made["channels"], made["classes"])
     return build_fitting(build, state).eval()

@@ -27,7 +27,7 @@ from .data import normalise
 from .augment import resize
 from .runs import Grid, RunConfig
 from .records import Record, check_record, git_commit
-from .engine import Place, as_place, cpu_threads
+from .engine import ExecutionConfig, as_execution, cpu_threads
 from .sweeps import Work
 from .step import build_model, check_same_images, data_for, find_start
 from .loop import Paused, train, trained_model
@@ -189,15 +189,15 @@ def check_classifies(
 
 
 def _load(
-    record: Record, place: Place, settings: MeasureSettings, level: float | None
+    record: Record, execution: ExecutionConfig, settings: MeasureSettings, level: float | None
 ) -> tuple[Subject, Images, Images | None]:
     "The trained model of a record with its training images; its test and held-out images."
     config = check_record(record).config
     check_classifies(config)
-    model = trained_model(record, place, level)  # report missing weights before a download
-    images, device = data_for(config, place.data), pick_device(place.device)
-    check_same_images(place.store(config), images, config)
-    start = find_start(config, place.init)
+    model = trained_model(record, execution, level)  # report missing weights before a download
+    images, device = data_for(config, execution.data), pick_device(execution.device)
+    check_same_images(execution.store(config), images, config)
+    start = find_start(config, execution.init)
     initial = build_model(config, images.channels, images.classes, start).to(device)
     side = model.config.get("image_size")
 
@@ -211,13 +211,13 @@ def _load(
 
 def subject_of(
     record: Record,  # of a run trained on this machine
-    place: Place | str | None = None,  # where it was trained, or its scale
+    execution: ExecutionConfig | str | None = None,  # where it was trained, or its scale
     settings: MeasureSettings = MeasureSettings(),  # default: as in the study
     level: float | None = None,  # training loss at which to take the model; None: at the end
-    **options,  # fields of `Place`, such as `device="cpu"`
+    **options,  # fields of `ExecutionConfig`, such as `device="cpu"`
 ) -> Subject:
     "Load the trained model of a record; a `UserError` if weights or images are missing."
-    return _load(record, as_place(place, **options), settings, level)[0]
+    return _load(record, as_execution(execution, **options), settings, level)[0]
 
 # %% ../../nbs/training/measured.ipynb #14ea0033
 def _comparable(settings: dict[str, Any]) -> dict[str, Any]:
@@ -263,28 +263,28 @@ def _measured(record: Record, found: dict[float | None, dict], seconds: float) -
 @plain_torch()
 def measure_record(
     record: Record,  # of a run trained on this machine
-    place: Place | str | None = None,  # where it was trained, or its scale
+    execution: ExecutionConfig | str | None = None,  # where it was trained, or its scale
     settings: MeasureSettings = MeasureSettings(),  # default: as in the study
-    **options,  # fields of `Place`, such as `device="cpu"`
+    **options,  # fields of `ExecutionConfig`, such as `device="cpu"`
 ) -> Record:  # stored if the settings are the study's
     """Measure a run from its weights; a `UserError` as for `subject_of`.
 
     We measure a run with levels at each level it reached, and any other run at its end.
     """
-    start, place = time.monotonic(), as_place(place, **options)
-    store = place.store(check_record(record).config)
-    with store.lock(record.id), cpu_threads(place.threads):
+    start, execution = time.monotonic(), as_execution(execution, **options)
+    store = execution.store(check_record(record).config)
+    with store.lock(record.id), cpu_threads(execution.threads):
         record = store.get(record.id) or record  # another process may have measured it
-        found = {level: _measures_at(record, place, settings, level) for level in record.ends()}
+        found = {level: _measures_at(record, execution, settings, level) for level in record.ends()}
     measured = _measured(record, found, time.monotonic() - start)
     return store.put(measured) if settings == MeasureSettings() else measured
 
 
 def _measures_at(
-    record: Record, place: Place, settings: MeasureSettings, level: float | None
+    record: Record, execution: ExecutionConfig, settings: MeasureSettings, level: float | None
 ) -> dict[str, Any]:
     "Measures at a level, or at the end; keeps recorded values that it can't compute."
-    found = measures_of(*_load(record, place, settings, level))
+    found = measures_of(*_load(record, execution, settings, level))
     if settings == MeasureSettings():  # will be stored
         recorded = record.ends()[level]
         found["values"] = _unknown_values(recorded) | found["values"]
@@ -295,23 +295,25 @@ def _measures_at(
 # %% ../../nbs/training/measured.ipynb #14ea0036
 def train_and_measure(
     config: RunConfig,  # the run
-    place: Place | str | None = None,  # where, or a scale; None: the scale with the run's sizes
+    execution: ExecutionConfig
+    | str
+    | None = None,  # where, or a scale; None: the scale with the run's sizes
     force: bool = False,  # train even if there is a record, as for `loop.train`
     report: Callable | None = None,  # as for `loop.train`
-    **options,  # fields of `Place`, such as `device="cpu"` or `progress=False`
+    **options,  # fields of `ExecutionConfig`, such as `device="cpu"` or `progress=False`
 ) -> Record:
     "Train a run unless it is recorded, and measure it; `Paused` if time is up before measuring."
-    place = as_place(place, **options)
+    execution = as_execution(execution, **options)
     check_classifies(check_kind(config, RunConfig, "make one with scale_config(scale)"))
-    record = train(config, place, force, report)
+    record = train(config, execution, force, report)
     if is_measured(record):
         return record
-    if place.is_late:
+    if execution.is_late:
         raise Paused(
             f"run {record.id} is trained, but the time is up before measuring; "
             "repeat the command to continue"
         )
-    return measure_record(record, place)
+    return measure_record(record, execution)
 
 # %% ../../nbs/training/measured.ipynb #489c43d7
 MEASURE = Work(train_and_measure, is_measured, "measured")  # train and measure the runs of a sweep

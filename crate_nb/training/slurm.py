@@ -17,7 +17,7 @@ from ..core import UserError, check_choice, home, parse_json, progress_bar, read
 from ..core import user_errors, write_atomic
 from .runs import Positive, RunConfig, Strict
 from .records import Busy, Store
-from .engine import Place, as_place
+from .engine import ExecutionConfig, as_execution
 from .step import logger
 from .sweeps import TRAIN, Work, check_data, failure_note, run_one
 
@@ -114,11 +114,11 @@ def _state(config: RunConfig, store: Store, work: Work, queue: dict[str, str]) -
 # %% ../../nbs/training/slurm.ipynb #5d0a11cc
 def sweep_status(
     configs: Sequence[RunConfig],  # one row each
-    place: Place | str,  # place or scale of the records
+    execution: ExecutionConfig | str,  # or the scale of the records
     work: Work = TRAIN,  # the work of the sweep
 ) -> pd.DataFrame:  # index: ids; columns: state, note
     "The state of each run; a `UserError` if jobs were submitted and SLURM does not respond."
-    store = as_place(place).store(configs[0])
+    store = as_execution(execution).store(configs[0])
     rows = {c.id: ("done", "") for c in configs}
     left = [c for c in configs if not work.is_done(store.get(c))]
     submitted = any(_job_file(store, c.id).is_file() for c in left)
@@ -142,20 +142,20 @@ def describe(
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11d1
 def _patient_status(
-    configs: Sequence[RunConfig], place: Place | str, work: Work, every: float
+    configs: Sequence[RunConfig], execution: ExecutionConfig | str, work: Work, every: float
 ) -> pd.DataFrame:
     "Like `sweep_status`, with up to five retries if SLURM does not respond."
     for _ in range(5):
         try:
-            return sweep_status(configs, place, work)
+            return sweep_status(configs, execution, work)
         except UserError:
             time.sleep(every)
-    return sweep_status(configs, place, work)
+    return sweep_status(configs, execution, work)
 
 
 def wait_for(
     configs: Sequence[RunConfig],  # as for `sweep_status`
-    place: Place | str,  # as for `sweep_status`
+    execution: ExecutionConfig | str,  # as for `sweep_status`
     work: Work = TRAIN,  # the work of the sweep
     every: float = 30.0,  # seconds to the second check; the interval grows to four times as many
     progress: bool = True,  # show a bar over runs
@@ -165,7 +165,7 @@ def wait_for(
     with progress_bar(total=len(configs), unit="run", disable=not progress) as bar:
         while True:
             start = time.monotonic()
-            status = _patient_status(configs, place, work, every)
+            status = _patient_status(configs, execution, work, every)
             counts = status.state.value_counts().to_dict()
             bar.n = counts.get("done", 0)
             bar.set_postfix({k: n for k, n in counts.items() if k in STATES[1:4]})
@@ -239,8 +239,8 @@ def _own_script() -> Path | None:
 class _Job:
     "The picklable work of a job."
 
-    def __init__(self, config: RunConfig, home: Path, place: Place, work: Work):
-        self.config, self.home, self.place, self.work = config, home, place, work
+    def __init__(self, config: RunConfig, home: Path, execution: ExecutionConfig, work: Work):
+        self.config, self.home, self.execution, self.work = config, home, execution, work
         self.script = _own_script()
 
     def __call__(self) -> str:
@@ -250,7 +250,7 @@ class _Job:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
         node = os.environ.get("SLURMD_NODENAME", "this machine")
         logger.info("run %s: on %s", self.config.id, node)
-        run_one(self.config, self.place, self.work)
+        run_one(self.config, self.execution, self.work)
         return self.config.id
 
     def checkpoint(self):  # submitit calls this before it requeues a job
@@ -343,19 +343,19 @@ def _submitting(store: Store) -> Iterator[Path]:
 
 def submit_slurm(
     configs: Sequence[RunConfig],  # at least one, all on one data set
-    place: Place | str,  # place or scale; all nodes must be able to read the data folder
+    execution: ExecutionConfig | str,  # or a scale; all nodes must be able to read the data folder
     work: Work = TRAIN,  # the work of the sweep
     options: SlurmOptions = SlurmOptions(),  # resources of each job
 ) -> list:  # submitit jobs
     "Submit the runs that are not complete, running or queued; a `UserError` if SLURM rejects them."
-    place = as_place(place)
-    _check_slurm(options, place.device)
-    check_data(configs, place)  # pictures are decoded here, once for all jobs
-    folder = None if place.data is None else str(Path(place.data).resolve())
-    there = place.replace(data=folder, threads=options.cpus, progress=False)
-    store, sent = place.store(configs[0]), list[Any]()
+    execution = as_execution(execution)
+    _check_slurm(options, execution.device)
+    check_data(configs, execution)  # pictures are decoded here, once for all jobs
+    folder = None if execution.data is None else str(Path(execution.data).resolve())
+    there = execution.replace(data=folder, threads=options.cpus, progress=False)
+    store, sent = execution.store(configs[0]), list[Any]()
     with _submitting(store) as files:
-        states = sweep_status(configs, place, work).state
+        states = sweep_status(configs, execution, work).state
         left = [c for c in configs if states[c.id] in ("missing", "failed")]
         for some, at_once in _arrays(left, options):
             jobs = [_Job(c, home(), there, work) for c in some]
