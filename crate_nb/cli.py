@@ -475,13 +475,10 @@ def _not_one(id: str, scale: str | None, found: Sequence[tuple[str, str]]) -> st
 @_any_scale
 def runs_show(id, scale):
     "Show the configuration, provenance, history and metrics of a record."
-    from crate_nb.training.records import shown_commit
-
     _, record = _record(id, scale)
     of_levels = {"__all__": {"measures", "test_hits"}}
     hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}, "levels": of_levels}
     shown = record.model_dump(mode="json", exclude=hidden)
-    shown["provenance"]["commit"] = shown_commit(shown["provenance"].get("commit"))
     click.echo(json.dumps(shown, indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 

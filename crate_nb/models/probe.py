@@ -698,12 +698,10 @@ def layerwise_srr(
     if not settings.epses:
         raise UserError("layer-wise SRR for no eps; give one distortion, such as 0.5, or several")
     found, row = layers_of(model, layers, adapter)
-    # FSDP gathers the weights where it is called, so what it holds can't run without it.
-    is_sharded = hasattr(model, "_fsdp_wrapped_module")
-    model, chosen = model if is_sharded else unwrapped(model), _with_subspaces(found, u)
+    model, chosen = unwrapped(model), _with_subspaces(found, u)
     watcher = _Watcher(chosen, row, settings)
     weight = next(model.parameters(), None)
-    if weight is not None and not is_sharded and not weight.is_meta:  # else the model moves them
+    if weight is not None and not weight.is_meta:  # else the model moves them
         loader = map(partial(moved, device=weight.device), loader)
     with evaluating(model), hooked(chosen, watcher), _in_full(model):
         results = [_terms_of_batch(model, batch, watcher) for batch in loader]

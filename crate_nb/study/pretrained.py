@@ -22,7 +22,7 @@ from ..models.wrappers import unwrapped
 from ..training.data import CLASSES, STATISTICS
 from ..training.pictures import ENDINGS, find_images, read_image
 from ..training.runs import unused_options
-from ..training.records import Record, check_record, shown_commit, tested_images, unpack_hits
+from ..training.records import Record, check_record, tested_images, unpack_hits
 from ..training.engine import ExecutionConfig, as_execution
 from ..training.loop import trained_model
 
@@ -141,8 +141,7 @@ def _settings(record: Record) -> str:
         start=f"{start['file']} ({start['digest']})" if start else "drawn from the seed",
         images=f"{config.dataset}, digest {made['data_digest']}",
         machine=f"{made['device']}, {made['seconds']:.0f} s, products in {made['dtype']}",
-        software=f"crate_nb {made['package']}, commit {shown_commit(made['commit'])}, "
-        f"torch {made['torch']}",
+        software=f"crate_nb {made['package']}, commit {made['commit']}, torch {made['torch']}",
         finished=made["utc"],
     )
     unused = _NO_SETTINGS | unused_options(config.variant).keys()

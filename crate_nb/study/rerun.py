@@ -9,7 +9,7 @@ __all__ = ['train_again', 'compare_trained', 'compare_measured']
 import tempfile
 from pathlib import Path
 from ..core import UserError, pick_device
-from ..training.records import Record, Store, compare_runs, shown_commit
+from ..training.records import Record, Store, compare_runs
 from ..training.engine import ExecutionConfig, can_compile
 from ..training.loop import train
 from ..training.measured import MEASURE_TOLERANCE, compare_measures, train_and_measure
@@ -37,7 +37,6 @@ _CIRCUMSTANCES = "data_digest package commit torch device threads dtype compiled
 def _other_circumstances(record: Record, again: Record) -> str:
     then, now = record.provenance, again.provenance
     changed = [k for k in _CIRCUMSTANCES if (then.get(k) or None) != (now.get(k) or None)]
-    then = then | dict(commit=shown_commit(then.get("commit")))
     return "; ".join(f"{k} {then.get(k)} then, {now.get(k)} now" for k in changed)
 
 
@@ -88,7 +87,7 @@ def compare_measured(
     if not wrong:
         return f"{shown}\nthe same measures, {within}: all {len(table)} of {record.id}"
     if is_same_run:
-        then, now = (shown_commit(r.provenance.get("measure_commit")) for r in (record, again))
+        then, now = (r.provenance.get("measure_commit") for r in (record, again))
         raise UserError(
             f"the model is the same, but these measures do not agree {within}: {wrong}; "
             f"measured by commit {then} then, {now} now"

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'IMAGES', 'Record', 'check_record', 'read_record', 'pack_hits', 'unpack_hits', 'tested_images', 'Busy',
-           'training_name', 'training_command', 'record_files', 'Store', 'compare_runs', 'git_commit', 'shown_commit']
+           'training_name', 'training_command', 'record_files', 'Store', 'compare_runs', 'git_commit']
 
 # %% ../../nbs/training/records.ipynb #06f9bc70
 import fcntl, hashlib, json, logging, math, os, re, shlex, subprocess, time
@@ -670,19 +670,3 @@ def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None out
     if head.returncode:
         return None
     return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
-
-# %% ../../nbs/training/records.ipynb #582dbae1
-@lru_cache
-def shown_commit(
-    commit: str | None,  # as in a record, such as `3f2a9c1+changes`
-) -> str:  # unchanged outside a clone or in a shallow one
-    "A commit for display; `unknown commit` marks one that is not in the history of this clone."
-    said = str(commit)
-    try:
-        is_whole = _git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
-        is_whole = is_whole and _is_cloned()
-        name = f"{said.partition('+')[0]}^{{commit}}"
-        is_unknown = is_whole and commit and _git("cat-file", "-e", name).returncode
-    except (OSError, subprocess.TimeoutExpired):
-        return said
-    return f"{said} (unknown commit)" if is_unknown else said
