@@ -597,7 +597,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
             f"{left} of {len(status)} runs are not done; run the same command again to resume"
         )
 
-
+# %% ../nbs/cli.ipynb #d9731cb7
 @cli.command("sweep")
 @click.argument("grid")
 @_scale

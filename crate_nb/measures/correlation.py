@@ -111,6 +111,49 @@ def measures_in(
     return [m for m in MEASURES if m in table]
 
 # %% ../../nbs/measures/correlation.ipynb #a3f8095f
+def _check_columns(table: pd.DataFrame, wanted: Sequence[str]) -> None:
+    if missing := [column for column in wanted if column not in table]:
+        raise UserError(f"the table has no column {missing[0]!r}; it has {', '.join(table)}")
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise UserError(f"two columns are called {twice!r}; rename or drop one")
+    if len(table) < 2:
+        raise UserError(f"{len(table)} models in the table; tau needs at least two rows")
+
+
+def _check_numbers(table: pd.DataFrame, measures: Sequence[str], gap: str) -> None:
+    for column in (gap, *measures):
+        wrong = pd.to_numeric(table[column], errors="coerce").isna() & table[column].notna()
+        if wrong.any():
+            model = table.index[wrong][0]
+            given = table[column][wrong].iloc[0]
+            raise UserError(f"{column!r} of model {model!r} is {given!r}; give a number")
+    if table[gap].isna().any():
+        model = table.index[table[gap].isna()][0]
+        raise UserError(f"model {model!r} has no {gap!r}; give its gap or drop the row")
+
+
+def _check_axes(table: pd.DataFrame, axes: Sequence[str], replicates: str | None) -> None:
+    for axis in axes:
+        if table[axis].nunique(dropna=False) < 2:
+            raise UserError(f"axis {axis!r} has one value, so it orders no models; leave it out")
+    if replicates and table[replicates].isna().any():
+        model = table.index[table[replicates].isna()][0]
+        raise UserError(
+            f"model {model!r} has no {replicates!r}; give its replicate or drop the row"
+        )
+
+
+def _check_cells(data: pd.DataFrame) -> None:
+    if data.shape[1] > 1 and data.duplicated().any():
+        cells = data.groupby(list(data), dropna=False).indices.values()
+        first, second = next(models for models in cells if len(models) > 1)[:2]
+        raise UserError(
+            f"models {data.index[first]!r} and {data.index[second]!r} agree in all axes; name the "
+            "column that distinguishes them with replicates="
+        )
+
+# %% ../../nbs/measures/correlation.ipynb #0e51b808
 def tau(
     table: pd.DataFrame,
     measures: Sequence[str] | None = None,
@@ -182,49 +225,6 @@ def tau(
         rows[m] |= {"psi": float(np.mean(list(rows[m].values())))} if axes else {}
         rows[m] |= {"tau": mean_tau(frame.m, frame.gap, frame.seed) if n > 1 else np.nan, "n": n}
     return pd.DataFrame(rows).T.rename_axis("measure")
-
-
-def _check_columns(table: pd.DataFrame, wanted: Sequence[str]) -> None:
-    if missing := [column for column in wanted if column not in table]:
-        raise UserError(f"the table has no column {missing[0]!r}; it has {', '.join(table)}")
-    if not table.columns.is_unique:
-        twice = table.columns[table.columns.duplicated()][0]
-        raise UserError(f"two columns are called {twice!r}; rename or drop one")
-    if len(table) < 2:
-        raise UserError(f"{len(table)} models in the table; tau needs at least two rows")
-
-
-def _check_numbers(table: pd.DataFrame, measures: Sequence[str], gap: str) -> None:
-    for column in (gap, *measures):
-        wrong = pd.to_numeric(table[column], errors="coerce").isna() & table[column].notna()
-        if wrong.any():
-            model = table.index[wrong][0]
-            given = table[column][wrong].iloc[0]
-            raise UserError(f"{column!r} of model {model!r} is {given!r}; give a number")
-    if table[gap].isna().any():
-        model = table.index[table[gap].isna()][0]
-        raise UserError(f"model {model!r} has no {gap!r}; give its gap or drop the row")
-
-
-def _check_axes(table: pd.DataFrame, axes: Sequence[str], replicates: str | None) -> None:
-    for axis in axes:
-        if table[axis].nunique(dropna=False) < 2:
-            raise UserError(f"axis {axis!r} has one value, so it orders no models; leave it out")
-    if replicates and table[replicates].isna().any():
-        model = table.index[table[replicates].isna()][0]
-        raise UserError(
-            f"model {model!r} has no {replicates!r}; give its replicate or drop the row"
-        )
-
-
-def _check_cells(data: pd.DataFrame) -> None:
-    if data.shape[1] > 1 and data.duplicated().any():
-        cells = data.groupby(list(data), dropna=False).indices.values()
-        first, second = next(models for models in cells if len(models) > 1)[:2]
-        raise UserError(
-            f"models {data.index[first]!r} and {data.index[second]!r} agree in all axes; name the "
-            "column that distinguishes them with replicates="
-        )
 
 # %% ../../nbs/measures/correlation.ipynb #10b00014
 def _signs(x: Sequence[float]) -> np.ndarray:  # (n, n)

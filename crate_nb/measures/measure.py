@@ -368,6 +368,78 @@ class Subject:
             raise NotDefined(f"its loss has no second derivative: {why}") from e
 
 # %% ../../nbs/measures/measure.ipynb #5870692a
+def _check_plain(model: nn.Module):
+    "Raise a `UserError` for a weight that is computed from others, whose norms are not its own."
+    for name, module in model.named_modules():
+        names = [p for p, _ in module.named_parameters(recurse=False)]
+        bases = [p.rpartition("_")[0] for p in names if p.endswith(("_orig", "_g", "_v"))]
+        made = [getattr(module, base, None) for base in bases]
+        if is_parametrized(module) or any(
+            isinstance(w, Tensor) and not isinstance(w, nn.Parameter) for w in made
+        ):
+            raise UserError(
+                f"{name or 'the model'} computes a weight from others (weight_norm, spectral_norm "
+                "or pruning); make it plain first: parametrize.remove_parametrizations, "
+                "remove_weight_norm, remove_spectral_norm or prune.remove, of torch.nn.utils"
+            )
+
+
+def _checked(batches: Any, name: str) -> Iterable:
+    is_data_set = isinstance(batches, (Tensor, Mapping, Dataset))
+    if is_data_set or iter(batches) is batches:
+        raise UserError(
+            f"{name} is a {type(batches).__name__}; give batches that can be read twice: a "
+            "DataLoader, or a list such as [(x, y)]"
+        )
+    return batches
+
+
+class _Loader:
+    "Batches as (inputs, labels) on a device, prepared at each reading."
+
+    def __init__(self, batches: Iterable, prepare: Callable, device: torch.device):
+        self.batches, self.prepare, self.device = batches, prepare, device
+
+    def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
+        for batch in self.batches:
+            inputs, y = self.prepare(moved(batch, self.device))
+            if isinstance(inputs, (tuple, list)) and len(inputs) > 1:
+                raise UserError(
+                    f"the inputs are a {type(inputs).__name__} of {len(inputs)}; name each, such "
+                    "as prepare=lambda b: (dict(x=b[0], mask=b[1]), b[2])"
+                )
+            yield inputs, y if y.is_floating_point() else y.long()
+
+
+def _value_or_reason(row: Measure, s: Subject) -> tuple[float, str]:
+    try:
+        value = float(row.of(s))
+    except NotDefined as e:
+        return math.nan, str(e)
+    except UserError:
+        raise
+    except (AttributeError, ArithmeticError, ValueError, torch.linalg.LinAlgError) as e:
+        return math.nan, f"it is not a measure of this model ({' '.join(str(e).split())[:80]})"
+    if math.isfinite(value):
+        return value, ""
+    zeros = [name for name, w in matrices_of(s.model).items() if not w.any()]
+    why = f"the matrix {zeros[0]!r} is 0" if zeros else "a number is nan, or overflows float64"
+    return math.nan, f"its value is {value}, since {why}"
+
+
+def _outcomes(trained: Outcome, tested: Outcome | None) -> dict[str, tuple[float, str]]:
+    found = dict(train_loss=trained.loss, train_accuracy=trained.accuracy)
+    if tested is not None:
+        found |= dict(test_loss=tested.loss, gap=tested.loss - trained.loss)
+        found |= dict(test_accuracy=tested.accuracy)
+        found |= dict(accuracy_gap=trained.accuracy - tested.accuracy)
+    return {
+        k: (v, "the loss of a batch is nan" if math.isnan(v) else "")
+        for k, v in found.items()
+        if trained.margins is not None or "accuracy" not in k
+    }
+
+# %% ../../nbs/measures/measure.ipynb #3d6bc58c
 def measure(
     model: nn.Module,
     train: Iterable,
@@ -478,75 +550,3 @@ def measure(
     return pd.DataFrame.from_dict(found, "index", columns=["value", "reason"]).rename_axis(
         "measure"
     )
-
-
-def _check_plain(model: nn.Module):
-    "Raise a `UserError` for a weight that is computed from others, whose norms are not its own."
-    for name, module in model.named_modules():
-        names = [p for p, _ in module.named_parameters(recurse=False)]
-        bases = [p.rpartition("_")[0] for p in names if p.endswith(("_orig", "_g", "_v"))]
-        made = [getattr(module, base, None) for base in bases]
-        if is_parametrized(module) or any(
-            isinstance(w, Tensor) and not isinstance(w, nn.Parameter) for w in made
-        ):
-            raise UserError(
-                f"{name or 'the model'} computes a weight from others (weight_norm, spectral_norm "
-                "or pruning); make it plain first: parametrize.remove_parametrizations, "
-                "remove_weight_norm, remove_spectral_norm or prune.remove, of torch.nn.utils"
-            )
-
-
-def _checked(batches: Any, name: str) -> Iterable:
-    is_data_set = isinstance(batches, (Tensor, Mapping, Dataset))
-    if is_data_set or iter(batches) is batches:
-        raise UserError(
-            f"{name} is a {type(batches).__name__}; give batches that can be read twice: a "
-            "DataLoader, or a list such as [(x, y)]"
-        )
-    return batches
-
-
-class _Loader:
-    "Batches as (inputs, labels) on a device, prepared at each reading."
-
-    def __init__(self, batches: Iterable, prepare: Callable, device: torch.device):
-        self.batches, self.prepare, self.device = batches, prepare, device
-
-    def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
-        for batch in self.batches:
-            inputs, y = self.prepare(moved(batch, self.device))
-            if isinstance(inputs, (tuple, list)) and len(inputs) > 1:
-                raise UserError(
-                    f"the inputs are a {type(inputs).__name__} of {len(inputs)}; name each, such "
-                    "as prepare=lambda b: (dict(x=b[0], mask=b[1]), b[2])"
-                )
-            yield inputs, y if y.is_floating_point() else y.long()
-
-
-def _value_or_reason(row: Measure, s: Subject) -> tuple[float, str]:
-    try:
-        value = float(row.of(s))
-    except NotDefined as e:
-        return math.nan, str(e)
-    except UserError:
-        raise
-    except (AttributeError, ArithmeticError, ValueError, torch.linalg.LinAlgError) as e:
-        return math.nan, f"it is not a measure of this model ({' '.join(str(e).split())[:80]})"
-    if math.isfinite(value):
-        return value, ""
-    zeros = [name for name, w in matrices_of(s.model).items() if not w.any()]
-    why = f"the matrix {zeros[0]!r} is 0" if zeros else "a number is nan, or overflows float64"
-    return math.nan, f"its value is {value}, since {why}"
-
-
-def _outcomes(trained: Outcome, tested: Outcome | None) -> dict[str, tuple[float, str]]:
-    found = dict(train_loss=trained.loss, train_accuracy=trained.accuracy)
-    if tested is not None:
-        found |= dict(test_loss=tested.loss, gap=tested.loss - trained.loss)
-        found |= dict(test_accuracy=tested.accuracy)
-        found |= dict(accuracy_gap=trained.accuracy - tested.accuracy)
-    return {
-        k: (v, "the loss of a batch is nan" if math.isnan(v) else "")
-        for k, v in found.items()
-        if trained.margins is not None or "accuracy" not in k
-    }

@@ -60,7 +60,7 @@ def records_of(
     wanted = set(plan(experiment, scale, label, sorted({r.config.seed for r in found})))
     return [r for r in found if r.config in wanted]
 
-
+# %% ../../nbs/study/frames.ipynb #a481e9a5
 def _images_of(record: Record) -> int | None:
     return tested_images(record) or sizes_of(record.config)[1]
 

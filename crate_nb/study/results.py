@@ -628,7 +628,7 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
         return pd.DataFrame(columns=[*_COLUMNS, "result"])
     return pd.concat(frames, ignore_index=True)
 
-
+# %% ../../nbs/study/results.ipynb #9e91189b
 def nearest_answers(
     answers: pd.DataFrame,  # from `saved_answers`
 ) -> pd.DataFrame:  # one row per claim
