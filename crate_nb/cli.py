@@ -130,7 +130,7 @@ _init = click.option(
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
 
 # %% ../nbs/cli.ipynb #d0050010
-# For `measure --set`; the fields of `measures.MeasureSettings`.
+# For `measure --set`; the fields of `MeasureSettings`.
 _MEASURE_SETTINGS = (
     "images, srr_images, draws, seed, layernorm, srr_layernorm, convention, eps, lam"
 )
@@ -658,7 +658,7 @@ def sweep_command(
     from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status, wait_for
     from crate_nb.training.sweeps import TRAIN, execution_of, sweep_configs, sweep_local
     from crate_nb.study.frames import label_at
-    from crate_nb.training.measured import MEASURE
+    from crate_nb.training.measured import MEASURE, MEASURE_PUBLISHED
 
     _check_launcher(launcher)
     here = device if launcher == "local" else "auto"  # a login node may have no GPU
@@ -667,7 +667,8 @@ def sweep_command(
     if measured is None:
         rule = rules_here().get(grid)
         measured = rule is None or rule.measured
-    work = MEASURE if measured else TRAIN
+    # a rule needs the published measures, also where a process registers others
+    work = (MEASURE_PUBLISHED if grid in rules_here() else MEASURE) if measured else TRAIN
     if init:
         configs = [start_from(config, init) for config in configs]
     if status:
@@ -695,7 +696,7 @@ def _measure_table(values: Mapping[str, float | None]) -> str:
     from crate_nb.measures.formulas import MEASURES
 
     shown = ["not defined" if v is None else f"{v:.6g}" for v in values.values()]
-    equations = [MEASURES[k].equation for k in values]
+    equations = [MEASURES[k].equation if k in MEASURES else "" for k in values]
     table = pd.DataFrame(dict(measure=[*values], value=shown, equation=equations))
     return table.to_string(index=False)
 
@@ -729,8 +730,11 @@ def measure_command(id, scale, dataset, device, init, settings):
     scale, record = _record(id, scale)
     execution = execution_of(scale, dataset, device, init=init)
     record = measure_record(record, execution, settings)
-    click.echo(_measure_table(record.measures["values"]))
-    click.echo(_measure_note(record.measures, stored=settings == MeasureSettings()))
+    for level, found in record.ends().items():
+        if level is not None:
+            click.echo(f"when the training loss first fell to {level:g}:")
+        click.echo(_measure_table(found["values"]))
+        click.echo(_measure_note(found, stored=settings == MeasureSettings()))
 
 # %% ../nbs/cli.ipynb #c3e00002
 @cli.command("export")

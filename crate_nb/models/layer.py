@@ -208,10 +208,18 @@ VARIANTS["energy-transformer"] = Variant(
     recurrent=True,
     stepped=False,
     paper="Energy Transformer",
+    color="#882255",
+    marker="h",
 )
-VARIANTS["cbsa"] = Variant("learned", compress="cbsa", paper="CRATE with CBSA")
+VARIANTS["cbsa"] = Variant(
+    "learned", compress="cbsa", paper="CRATE with CBSA", color="#44aa99", marker="P"
+)
 VARIANTS["cbsa-16"] = Variant(
-    "learned", compress="cbsa-16", paper="CRATE with CBSA, 16 representatives"
+    "learned",
+    compress="cbsa-16",
+    paper="CRATE with CBSA, 16 representatives",
+    color="#117733",
+    marker="d",
 )
 VARIANTS["cbt"] = Variant("learned", compress="cbsa", model="cbt", paper="CBT")
 VARIANTS["cbt-published"] = Variant(

@@ -170,9 +170,11 @@ def _files_of(place: Path) -> dict[str, bytes]:
         paths = [p for split in ("train", "test") for p in visible(place / split, "*/*.jpg")]
         return {p.relative_to(place).as_posix(): p.read_bytes() for p in paths}
     with gzip.open(place) as packed:
-        content = io.BytesIO(packed.read(_MOST_BYTES))
-    with tarfile.open(fileobj=content) as tar:
-        members = itertools.islice(tar, _MOST_FILES)
+        content = packed.read(_MOST_BYTES + 1)
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        members = list(itertools.islice(tar, _MOST_FILES + 1))
+        if len(content) > _MOST_BYTES or len(members) > _MOST_FILES:
+            raise ValueError(f"more than {_MOST_BYTES:,} bytes or {_MOST_FILES:,} files")
         found = ((m.name.removeprefix("./"), tar.extractfile(m)) for m in members if m.isfile())
         return {name.partition("/")[2]: f.read() for name, f in found if f and "/." not in name}
 

@@ -81,15 +81,15 @@ OPTIMIZERS: dict[str, OptimizerSpec] = {  # name -> optimiser, with the weight d
 
 # %% ../../nbs/training/optimizers.ipynb #5c4ed002
 def cosine(
-    lr: float,  # peak learning rate, less the final one
+    span: float,  # peak learning rate, less the final one
     step: int,  # from 0
     steps: int,  # of the whole schedule
 ) -> float:
-    "Half a cosine from `lr` at the first step to 0 after the last."
-    return lr * 0.5 * (1 + math.cos(math.pi * step / steps))
+    "Half a cosine from `span` at the first step to 0 after the last."
+    return span * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
-SCHEDULES: dict[str, Callable[[float, int, int], float]] = {  # name -> (lr, step, steps) -> rate
+SCHEDULES: dict[str, Callable[[float, int, int], float]] = {  # name -> (span, step, steps) -> rate
     "cosine": cosine,
-    "constant": lambda lr, step, steps: lr,
+    "constant": lambda span, step, steps: span,
 }

@@ -638,7 +638,8 @@ def rule_digests() -> dict[str, str]:  # name of a rule -> its digest; empty out
 # %% ../../nbs/training/runs.ipynb #98bdda75
 REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6
 FOUR = ("crate-c", "crate-n", "crate-t", "crate")  # the variants of Figures 2, 3, Tables 2, 6
-SIX = (*FOUR, "crate-fix", "crate-identity")  # the variants of Table 3
+# the variants of Table 3; recorded grids depend on it, so append yours to `EXPERIMENTS["tab3"]`
+SIX = (*FOUR, "crate-fix", "crate-identity")
 _ALPHA_STEPS = ("alpha-complete", "alpha-overcomplete", "alpha-decoupled")  # towards CRATE-alpha
 SIXTEEN = (  # types for which SRR is defined
     *SIX,
@@ -729,12 +730,12 @@ TYPES: dict[str, Grid] = {  # scale -> grid of sixteen types, measured at severa
 }
 
 # %% ../../nbs/training/runs.ipynb #3f3ada3f
-def _at_medium(field: str, value: float) -> Callable[[RunConfig], float]:
-    "A field with another value at scale medium, for a row of `EXPERIMENTS`."
-    return lambda config: value if scale_of(config) == "medium" else getattr(config, field)
+def _at(scale: str, field: str, value: float) -> Callable[[RunConfig], float]:
+    "A field with a value of its own at one scale, for a row of `EXPERIMENTS`."
+    return lambda config: value if scale_of(config) == scale else getattr(config, field)
 
 
-_ALPHA = _at_medium("srr_alpha", 0.005)  # weight of SRR: as printed, at medium that of rule E3
+_ALPHA = _at("medium", "srr_alpha", 0.005)  # weight of SRR: as printed, at medium that of rule E3
 EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # experiment -> runs
     "tab1": CORRELATION,
     "fig2": [dict(variant=v) for v in FOUR],
@@ -767,9 +768,9 @@ def by_data(
 
 # %% ../../nbs/training/runs.ipynb #9a0b0002
 @cache
-def _equal_width(variant: str, dim: int, **sizes: int) -> int:
-    "The width at which a variant has about as many parameters as CRATE of width `dim`."
-    wanted = predict_parameters(variant="crate", dim=dim, **sizes)
+def _equal_width(variant: str, to: str, dim: int, **sizes: int) -> int:
+    "The width at which a variant has about as many parameters as another of width `dim`."
+    wanted = predict_parameters(variant=to, dim=dim, **sizes)
     widths = range(sizes["heads"], 4 * dim + 1, sizes["heads"])
 
     def parameters(width):
@@ -782,12 +783,13 @@ def _equal_width(variant: str, dim: int, **sizes: int) -> int:
 
 def equal_width(
     variant: str,  # a row of `layer.VARIANTS`, a classifier
+    to: str = "crate",  # another row
 ) -> Callable[[RunConfig], int]:  # configuration -> width, a multiple of its heads
-    "The width at which a variant has about as many parameters as CRATE at the scale's width."
+    "The width at which a variant has about as many parameters as `to` at the scale's width."
 
     def width(config):
         sizes = {k: getattr(config, k) for k in ("image_size", "patch_size", "depth", "heads")}
-        return _equal_width(variant, config.dim, **sizes)
+        return _equal_width(variant, to, config.dim, **sizes)
 
     return width
 
@@ -827,16 +829,32 @@ _CHOSEN = {"crate": 3e-3, "vit": 1e-3, "tost": 3e-3, "crate-alpha": 3e-3}  # rat
 EXPERIMENTS["fair"] = [  # at about the same number of parameters, each at its own learning rate
     _member(
         variant,
-        lr=_at_medium("lr", rate),
-        val_size=_at_medium("val_size", 5_000),
+        lr=_at("medium", "lr", rate),
+        val_size=_at("medium", "val_size", 5_000),
         dim=equal_width(variant),
     )
     for variant, rate in _CHOSEN.items()
 ]
-EXPERIMENTS["newest"] = [  # AoT also at the number of parameters of CRATE
-    *(_member(v) for v in ("crate", "crate-c", "hyper-set")),
-    _member("aot", eta=1.0),
-    _member("aot", eta=1.0, dim=equal_width("aot")),
+_CHOSEN_NEWEST = {  # rates, by rule E10
+    "crate": 1e-3,
+    "cbsa-16": 3e-3,
+    "cbsa": 1e-3,
+    "hyper-set": 1e-3,
+    "energy-transformer": 3e-3,
+    "aot": 1e-3,
+}
+_OF_NEWEST: dict[str, dict[str, Any]] = {  # as Hyper-SET, as CRATE
+    "energy-transformer": dict(dim=equal_width("energy-transformer", to="hyper-set")),
+    "aot": dict(eta=1.0, dim=equal_width("aot")),
+}
+EXPERIMENTS["newest"] = [
+    _member(
+        variant,
+        lr=_at("small", "lr", rate),
+        val_size=_at("small", "val_size", 2_000),
+        **_OF_NEWEST.get(variant, {}),
+    )
+    for variant, rate in _CHOSEN_NEWEST.items()
 ]
 
 

@@ -223,7 +223,7 @@ def check_rates(
 ):
     "A `UserError` unless each step has a finite learning rate of at least 0."
     what = f"schedule {config.schedule!r}"
-    with user_errors(f"{what} fails", "give a function (lr, step, steps) -> rate"):
+    with user_errors(f"{what} fails", "give a function (span, step, steps) -> rate"):
         rates = [float(learning_rate(config, step, steps)) for step in range(steps)]
     for step, rate in enumerate(rates):
         if not 0 <= rate < math.inf:
