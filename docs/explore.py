@@ -109,7 +109,7 @@ def rule_table() -> pd.DataFrame:  # rule, eps, length, step; R^c in nats after 
 
 def _inline(table: pd.DataFrame) -> Any:
     alt: Any = import_module("altair")
-    text = table.to_csv(index=False, float_format="%.5g")
+    text = table.to_csv(index=False, float_format="%.4g")
     numbers = dict.fromkeys(table.select_dtypes("number"), "number")
     return alt.InlineData(text, format=alt.CsvDataFormat(type="csv", parse=numbers))
 
