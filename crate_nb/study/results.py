@@ -18,7 +18,7 @@ from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, user_errors
 from ..core import visible
 from ..training.runs import EXPERIMENTS, GRIDS, OWN, QUICK_SCALES, RunConfig, SCALES, Seed
-from ..training.runs import Strict, read_rules, reading_fields, scale_config
+from ..training.runs import Strict, read_rules, reading_fields, scale_config, with_changes
 from ..training.data import ImageData
 from ..training.records import Record, Store
 from ..training.trials import TrialResult, Trial, Trials, run_trials
@@ -259,20 +259,13 @@ class ResultRuns:
     ) -> list[RunConfig]:  # from `sweeps.plan`
         "Runs of an experiment at its scale, with the settings."
         runs = plan(experiment, self.scale, self._spec, self.seeds)
-        changed = dict.fromkeys(map(self._with_settings, runs))
+        changed = dict.fromkeys(with_changes(run, self._settings) for run in runs)
         if len(changed) < len(runs):
             raise UserError(
                 f"settings {dict(self._settings)}: the runs of {experiment} differ in such a "
                 "field; set another"
             )
         return list(changed)
-
-    def _with_settings(self, config: RunConfig) -> RunConfig:
-        fields = dict(self._settings)
-        if "epochs" in fields:  # no probe after the last epoch
-            probed = tuple(e for e in config.probe_epochs if e <= fields["epochs"])
-            fields = dict(probe_epochs=probed) | fields
-        return config.replace(**fields)
 
     def recorded_of(
         self,

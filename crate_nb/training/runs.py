@@ -6,9 +6,9 @@
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Level', 'Weight', 'PROBE_EPOCHS', 'SCALES', 'QUICK_SCALES', 'RECIPES', 'OWN',
            'REGULARISED', 'FOUR', 'SIX', 'SIXTEEN', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'TYPES', 'EXPERIMENTS',
            'GRIDS', 'PARTS', 'one_line', 'reading_fields', 'described', 'Described', 'Strict', 'Identified',
-           'unused_options', 'RunConfig', 'scale_config', 'scale_of', 'Grid', 'read_grid', 'without_idle',
-           'varied_fields', 'Rule', 'read_rules', 'rules_here', 'rule_digests', 'regularised_at', 'by_data',
-           'equal_width']
+           'unused_options', 'RunConfig', 'with_changes', 'scale_config', 'scale_of', 'Grid', 'read_grid',
+           'without_idle', 'varied_fields', 'Rule', 'read_rules', 'rules_here', 'rule_digests', 'regularised_at',
+           'by_data', 'equal_width']
 
 # %% ../../nbs/training/runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, tomllib
@@ -402,6 +402,17 @@ RECIPES: dict[str, dict[str, Any]] = {  # published way of training -> fields of
 }
 
 # %% ../../nbs/training/runs.ipynb #205e37ad
+def with_changes(
+    config: RunConfig,  # of any run
+    changes: Mapping[str, Any],  # field -> value
+) -> RunConfig:  # `config` with these values
+    "Change fields; with another `epochs`, later probe epochs are dropped unless they are given."
+    if isinstance(epochs := changes.get("epochs"), int):
+        probed = tuple(e for e in config.probe_epochs if e <= epochs)
+        changes = {"probe_epochs": probed, **changes}
+    return config.replace(**changes)
+
+
 def scale_config(
     scale: str, dataset: str | None = None, recipe: str | None = None, **changes
 ) -> RunConfig:
@@ -439,13 +450,9 @@ def scale_config(
     fields = {k: v for k, v in fields.items() if k in RunConfig.model_fields}
     if recipe is not None:
         changes = RECIPES[check_choice("recipe", recipe, RECIPES)] | changes
-    epochs = changes.get("epochs")
-    if isinstance(epochs, int):
-        probed = fields.get("probe_epochs", PROBE_EPOCHS)
-        fields["probe_epochs"] = tuple(e for e in probed if e <= epochs)
     if dataset is not None:
         fields["dataset"] = dataset
-    return RunConfig(**fields | changes)
+    return with_changes(RunConfig(**fields), changes)
 
 # %% ../../nbs/training/runs.ipynb #28819dbf
 OWN = "own"  # scale for records of other sizes

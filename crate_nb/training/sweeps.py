@@ -27,7 +27,7 @@ from ..core import warn_once, show_warning, write_atomic
 from .data import NAMES, dataset_name, dataset_sizes
 from .runs import OWN, EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
 from .runs import read_grid, regularised_at, rules_here
-from .runs import scale_config, varied_fields, without_idle
+from .runs import scale_config, varied_fields, with_changes, without_idle
 from .records import Busy, Record, Store
 from crate_nb.training.engine import (
     NotCaptured,
@@ -131,7 +131,7 @@ def plan(
         rows, own = find_grid(experiment, scale).rows(), (0,)
     layers = (None, *regularised_at(scale))
     runs = [
-        at.replace(**_values_at(row, at))
+        with_changes(at, _values_at(row, at))
         for at in (base.replace(seed=s) for s in (own if seeds is None else seeds))
         for row in rows
         if row.get("srr_layer") in layers
