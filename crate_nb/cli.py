@@ -664,11 +664,11 @@ def sweep_command(
     here = device if launcher == "local" else "auto"  # a login node may have no GPU
     execution = execution_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
+    rule = rules_here().get(grid)
     if measured is None:
-        rule = rules_here().get(grid)
         measured = rule is None or rule.measured
     # a rule needs the published measures, also where a process registers others
-    work = (MEASURE_PUBLISHED if grid in rules_here() else MEASURE) if measured else TRAIN
+    work = (MEASURE_PUBLISHED if rule else MEASURE) if measured else TRAIN
     if init:
         configs = [start_from(config, init) for config in configs]
     if status:

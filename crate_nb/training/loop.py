@@ -27,15 +27,9 @@ from .data import ImageData, normalise
 from .augment import SHIFTS
 from .runs import RunConfig, rule_digests, varied_fields, without_idle
 from .records import Record, Store, check_record, git_commit, training_command
-from crate_nb.training.engine import (
-    Engine,
-    NotCaptured,
-    NotLoaded,
-    ExecutionConfig,
-    as_execution,
-    can_compile,
-)
-from .engine import cpu_threads, is_long, own_stream, pick_engine
+from .engine import Engine, ExecutionConfig, NotCaptured, NotLoaded
+from .engine import as_execution, can_compile, cpu_threads, is_long
+from .engine import own_stream, pick_engine
 from .step import Batches, OtherRun, Step, architecture_of, build_model
 from .step import check_rates, check_same_images, data_for, find_start
 from .step import layer_of_step, learning_rate, logger, numbers, probe

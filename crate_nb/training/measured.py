@@ -295,9 +295,7 @@ def _measures_at(
 # %% ../../nbs/training/measured.ipynb #14ea0036
 def train_and_measure(
     config: RunConfig,  # the run
-    execution: ExecutionConfig
-    | str
-    | None = None,  # where, or a scale; None: the scale with the run's sizes
+    execution: ExecutionConfig | str | None = None,  # or a scale; None: with the run's sizes
     force: bool = False,  # train even if there is a record, as for `loop.train`
     report: Callable | None = None,  # as for `loop.train`
     **options,  # fields of `ExecutionConfig`, such as `device="cpu"` or `progress=False`

@@ -29,13 +29,8 @@ from .runs import OWN, EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
 from .runs import read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, with_changes, without_idle
 from .records import Busy, Record, Store
-from crate_nb.training.engine import (
-    NotCaptured,
-    ExecutionConfig,
-    as_execution,
-    cpu_threads,
-    pick_engine,
-)
+from .engine import ExecutionConfig, NotCaptured
+from .engine import as_execution, cpu_threads, pick_engine
 from .step import Batches, Step, build_model, check_same_images, data_for
 from .step import layer_of_step, logger, task_of, total_steps
 from .loop import Paused, tidy, train
@@ -245,9 +240,7 @@ def _note_failure(store: Store, id: str, error: Exception):
 
 def run_one(
     config: RunConfig,  # the run
-    execution: ExecutionConfig
-    | str
-    | None = None,  # or a scale; None: the scale with the run's sizes
+    execution: ExecutionConfig | str | None = None,  # or a scale; None: with the run's sizes
     work: Work = TRAIN,  # what to compute
     wait: float = 2.0,  # seconds between checks of a busy run
     force: bool = False,  # train even if recorded
@@ -574,9 +567,7 @@ def sweep_local(
 # %% ../../nbs/training/sweeps.ipynb #815854e4
 def train_all(
     configs: Sequence[RunConfig],  # all on one data set; duplicates are trained once
-    execution: ExecutionConfig
-    | str
-    | None = None,  # or a scale; None: the scale with the runs' sizes
+    execution: ExecutionConfig | str | None = None,  # or a scale; None: with the runs' sizes
     force: bool = False,  # train recorded runs again
     work: Work = TRAIN,  # what to compute
     **options,  # fields of `ExecutionConfig`
