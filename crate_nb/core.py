@@ -4,8 +4,8 @@
 
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
-import difflib, fcntl, glob, hashlib, importlib, io, json, logging, math, os, re
-import reprlib, subprocess, sys, tempfile, time, warnings
+import difflib, hashlib, importlib, io, json, logging, math, os
+import reprlib, sys, tempfile, warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # for annotations only
     import torch
 
 # %% auto #0
-__all__ = ['SMALL_FILE', 'WARNED', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home',
-           'temporary_home', 'write_atomic', 'user_errors', 'is_there', 'as_path', 'read_file', 'visible', 'parse_json',
-           'content_digest', 'tensor_digest', 'seed_from', 'generator', 'pick_device', 'to_device', 'full_precision',
-           'plain_torch', 'device_name', 'core_count', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
+__all__ = ['WARNED', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home', 'temporary_home',
+           'write_atomic', 'user_errors', 'is_there', 'as_path', 'read_file', 'visible', 'parse_json', 'content_digest',
+           'tensor_digest', 'seed_from', 'generator', 'pick_device', 'to_device', 'full_precision', 'plain_torch',
+           'device_name', 'core_count', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -226,57 +226,8 @@ def temporary_home() -> Iterator[Path]:  # a new, empty folder, deleted at the e
                 os.environ["CRATE_NB_HOME"] = before
 
 # %% ../nbs/core.ipynb #f1436b0a
-def _drop_leftovers(path: Path) -> None:
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        try:
-            with left.open() as f:
-                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                left.unlink()
-        except OSError:
-            pass  # the writer is alive, another process was faster, or locks are not supported
-
-
-def _temporary(path: Path) -> tuple[int, str]:
-    "Open a new file next to `path`, locked while this process lives: its handle and its name."
-    while True:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError:
-            return handle, name  # the file system has no locks; leftovers stay
-        if os.path.exists(name):
-            return handle, name
-        os.close(handle)  # another process removed the file before we locked it
-
-
 _UMASK = os.umask(0o22)  # only setting it gives it
 os.umask(_UMASK)
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    _drop_leftovers(path)
-    handle, temporary = _temporary(path)
-    try:
-        with os.fdopen(handle, "wb") as f:
-            f.write(content)
-            f.flush()
-            os.fsync(f.fileno())
-            os.chmod(temporary, 0o666 & ~_UMASK)
-            os.replace(temporary, path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _write_into_folder(path: Path, content: bytes, tries: int = 10) -> None:
-    "Write a file even if other processes delete its folder meanwhile."
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace_file(path, content)
-    except (FileNotFoundError, FileExistsError):
-        if tries == 1:
-            raise
-        _write_into_folder(path, content, tries - 1)
 
 
 def write_atomic(
@@ -284,11 +235,21 @@ def write_atomic(
     data: bytes | str,  # the whole content; we write text as UTF-8
 ) -> Path:  # the target
     "Write `data` to `path` completely, or raise a `UserError` and leave `path` unchanged."
-    path = Path(path)
-    content = data.encode() if isinstance(data, str) else data
+    path, temporary = Path(path), ""
     try:
-        _write_into_folder(path, content)
-    except OSError as e:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as f:
+            f.write(data.encode() if isinstance(data, str) else data)
+            f.flush()
+            os.fsync(f.fileno())
+        os.chmod(temporary, 0o666 & ~_UMASK)
+        os.replace(temporary, path)
+    except BaseException as e:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        if not isinstance(e, OSError):
+            raise
         raise UserError(
             f"cannot write {path}: {e.strerror or e}; "
             "free space or choose another folder with CRATE_NB_HOME"
@@ -335,25 +296,13 @@ def as_path(
     return path
 
 # %% ../nbs/core.ipynb #c0ffee34
-SMALL_FILE = 8 * 2**20  # bytes; no record, table or settings file is larger
-
-
 def read_file(
-    path: str | Path,  # a file; we follow links
+    path: str | Path,  # a file
     what: str = "",  # what the file should hold, in the user's words
-    limit: int = SMALL_FILE,  # bytes
 ) -> bytes:
-    "Read a file; a `UserError` if it is missing or has more than `limit` bytes."
-    what = f"can't read {what} {path}"
-    path = Path(path)
-    with user_errors(what, "check its name and permissions"):
-        if path.exists() and not path.is_file():
-            raise UserError(f"{what}: {'it is a folder' if path.is_dir() else 'it is not a file'}")
-        with path.open("rb") as f:
-            content = f.read(min(limit, os.fstat(f.fileno()).st_size) + 1)
-    if len(content) > limit:
-        raise UserError(f"{what}: it has more than {limit:,} bytes; check the name")
-    return content
+    "Read a file; a `UserError` if that fails."
+    with user_errors(f"can't read {what} {path}", "check its name and permissions"):
+        return Path(path).read_bytes()
 
 # %% ../nbs/core.ipynb #f1a50001
 def visible(
@@ -583,26 +532,6 @@ def warn_once(
         logging.getLogger("crate_nb").warning(what)
 
 # %% ../nbs/core.ipynb #d0050004
-class _Log(tqdm):
-    every = 60.0  # seconds between lines
-
-    def __init__(self, *args, **options):
-        self.shown_at = time.monotonic()
-        super().__init__(*args, **options)
-
-    def display(self, msg=None, pos=None):
-        if time.monotonic() - self.shown_at >= self.every:
-            self.shown_at = time.monotonic()
-            print(self, file=self.fp, flush=True)
-
-    def close(self):
-        if self.n and not self.disable:
-            self.shown_at = -math.inf
-            self.display()
-            self.fp = io.StringIO()  # here tqdm ends the line that it would have redrawn
-        super().close()
-
-
 class _Cell(tqdm):
     "In a notebook: one output, which is rewritten."
 
@@ -624,13 +553,14 @@ def progress_bar(
     items: Iterable | None = None,  # iterated and counted; None: call `update`
     **options,  # of tqdm, such as `total`, `desc` and `unit`
 ) -> tqdm:
-    "A progress bar on stderr or in a notebook; in a file, a line a minute and a last line."
+    "A progress bar on stderr or in a notebook; in a file, it is written once a minute."
     if type(sys.stderr).__module__.startswith("ipykernel"):
         return _Cell(items, **options)
     if sys.stderr is None:  # it is closed
         options["disable"] = True
-    redraws = getattr(sys.stderr, "isatty", bool)()  # a logger's stream has none
-    return (tqdm if redraws else _Log)(items, **options)
+    elif not getattr(sys.stderr, "isatty", bool)():  # a logger's stream has none
+        options["mininterval"] = 60.0
+    return tqdm(items, **options)
 
 
 def show_warning(
@@ -642,8 +572,7 @@ def show_warning(
     line: str | None = None,  # not shown
 ):
     "Write a warning as one line, without its place in the code; replaces `warnings.showwarning`."
-    if (stream := file or sys.stderr) is not None:
-        print(f"warning: {_on_one_line(str(message))}", file=stream)
+    print(f"warning: {_on_one_line(str(message))}", file=file or sys.stderr)
 
 # %% ../nbs/core.ipynb #5c1b0002
 def say_skipped(

@@ -81,7 +81,7 @@ def read_image(
     "Read an image file; a `UserError` if it is unreadable or has more than 8 bits per channel."
     from PIL import Image
 
-    picture = decode(read_file(path, "image", limit=2**28), fit, str(path))
+    picture = decode(read_file(path, "image"), fit, str(path))
     if channels == 1:
         grey = Image.fromarray(picture.permute(1, 2, 0).numpy()).convert("L")
         picture = torch.from_numpy(np.asarray(grey)[None].copy())
@@ -320,7 +320,7 @@ def _picture_rows(path: Path, names: set[tuple[str, ...]]) -> Iterator[_Row]:
     "One picture, whose class is the name of its folder (UTF-8 in any locale)."
     label = os.fsencode(path.parent.name).decode("utf-8", "backslashreplace")
     yield _Row(
-        read_file(path, "image", limit=2**28), unicodedata.normalize("NFC", label), str(path)
+        read_file(path, "image"), unicodedata.normalize("NFC", label), str(path)
     )
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001f

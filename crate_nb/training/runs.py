@@ -532,7 +532,7 @@ def _with_none(fields: Any) -> Any:
 
 
 def _read_toml(path: Path, what: str, do: str) -> dict[str, Any]:
-    content = read_file(path, what, limit=2**20)
+    content = read_file(path, what)
     with user_errors(f"{what} {path} is not TOML", do):
         return tomllib.loads(content.decode("utf-8-sig"))  # Notepad writes a mark
 
