@@ -4,7 +4,7 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import difflib, errno, io, json, os, platform, re, shlex, shutil, sys, tempfile, time, warnings
+import io, json, os, platform, re, shlex, shutil, sys, tempfile, time, warnings
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -50,35 +50,9 @@ def _fail(message: str) -> int:
 
 
 def _wrong_usage(wrong: click.ClickException) -> str:
-    message, ctx = wrong.format_message(), getattr(wrong, "ctx", None)
-    if ctx and isinstance(ctx.command, click.Group):
-        return f"{message.rstrip('.')}; first name a command: {', '.join(ctx.command.commands)}"
-    if ctx is None or ctx.command.name != "train":
-        return message
-    if not isinstance(wrong, click.NoSuchOption):
-        is_extra = "unexpected extra argument" in message
-        return message + "; set fields of a run with --set NAME=VALUE" * is_extra
-    name = wrong.option_name.lstrip("-").replace("-", "_")
-    near = difflib.get_close_matches(name, _run_fields(), n=1)
-    how = f"--set {near[0]}=VALUE" if near else "--set NAME=VALUE"
-    return f"No such option {wrong.option_name!r}; set fields of a run with {how}"
-
-
-def _run_fields() -> dict[str, str]:
-    "Field of a run -> description."
-    from crate_nb.training.runs import RunConfig
-
-    return {name: str(field.description) for name, field in RunConfig.model_fields.items()}
-
-
-def _mend_streams():
-    "Closed streams become the null device; letters that an encoding lacks are printed as escapes."
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # `open` takes its number, or another file would
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    message, ctx = wrong.format_message().rstrip("."), getattr(wrong, "ctx", None)
+    is_train = ctx is not None and ctx.command.name == "train"
+    return message + "; set fields of a run with --set NAME=VALUE" * is_train
 
 
 def main(
@@ -88,7 +62,6 @@ def main(
 
     Exits with 2 after a `UserError` or a usage error, and with 130 after Ctrl-C.
     """
-    _mend_streams()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = show_warning
@@ -100,16 +73,9 @@ def main(
         code = _fail(_wrong_usage(e))
     except UserError as e:
         code = _fail(str(e))
-    except (KeyboardInterrupt, click.Abort) as e:
-        if isinstance(e.__cause__, EOFError):  # a broken pipe, not the user's Ctrl-C
-            raise e.__cause__ from None
+    except (KeyboardInterrupt, click.Abort):
         click.echo("\ninterrupted; run the same command again to resume", err=True)
         code = 130
-    except OSError as e:
-        if e.errno != errno.ENOSPC:
-            raise
-        code = _fail(f"the output can't be written ({e.strerror}); free space")
-        sys.stdout = open(os.devnull, "w")  # or Python fails again at its end
     sys.exit(code)
 
 # %% ../nbs/cli.ipynb #c1100005
@@ -311,10 +277,13 @@ def _settings(text: str):
 
 class _Train(click.Command):
     def format_options(self, ctx, formatter):
+        from crate_nb.training.runs import RunConfig
+
         super().format_options(ctx, formatter)
         with formatter.section("Fields of --set (defaults: the scale's)"):
-            fields = _run_fields().items()
-            formatter.write_dl([(k, text) for k, text in fields if k not in _WITH_OPTIONS])
+            fields = RunConfig.model_fields.items()
+            shown = [(k, str(f.description)) for k, f in fields if k not in _WITH_OPTIONS]
+            formatter.write_dl(shown)
 
 
 @cli.command("train", cls=_Train)

@@ -12,7 +12,7 @@ import ast, io, json, logging, re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, user_errors
@@ -46,7 +46,6 @@ class Result(pydantic.BaseModel):
     name: str  # name for `--only`, and usual prefix of its files
     title: str  # heading
     question: str  # its question, in one sentence
-    group: Literal["paper", "family", "theory"]  # folder of its notebook
     shows: str  # short title, for lists
     needs: tuple[str, ...] = ()  # rows of `runs.EXPERIMENTS`
     trials: str | None = None  # the experiment of `trials.Trials` that it draws
@@ -55,6 +54,11 @@ class Result(pydantic.BaseModel):
     answer: str = ""  # in words, as its notebook gives them to `ResultSession.in_short`
     written_for: Mapping[str, str] = {}  # claim -> the sign that the words fit
     notebook: Path  # its file
+
+    @property
+    def group(self) -> str:
+        "The folder of its notebook, a row of `GROUPS`."
+        return self.notebook.parent.name
 
     @property
     def only_at(self) -> str | None:
@@ -102,12 +106,7 @@ def _read_result(notebook: Path) -> Result:
     if not matter:
         raise UserError(f"{notebook} has no front matter; see the other notebooks of its folder")
     with reading_fields(f"front matter of {notebook}", "correct it"):
-        result = Result(**matter, notebook=notebook)
-    if result.group != notebook.parent.name:
-        raise UserError(
-            f"front matter of {notebook}: group is {result.group!r}; use the name of its folder"
-        )
-    return result
+        return Result(**matter, notebook=notebook)
 
 
 def read_results(
@@ -566,25 +565,11 @@ def saved_results(
     return {k: sorted(v, key=lambda r: (r.index, r.name)) for k, v in found.items()}
 
 
-# that we read
+# of an answer, that we read
 _COLUMNS = (
     "id scale dataset claim about sign size check mean low high measured note n paper "
     "other_settings"
 ).split()
-
-
-def _answers_in(path: Path) -> pd.DataFrame | None:
-    "Saved answers; None for a copy, which has another name than its data set gives it."
-    answers = pd.read_csv(path, keep_default_na=False)
-    name, _, label = path.stem.partition("_answers")
-    if label and {label} != {f"-{dataset}" for dataset in answers.dataset}:
-        logging.getLogger("crate_nb").warning("left out: %s, the copy of another file", path)
-        return None
-    if not set(_COLUMNS) <= set(answers):
-        again = "left out: %s, saved by another version; to draw it again: crate-nb reproduce"
-        logging.getLogger("crate_nb").warning(again, path)
-        return None
-    return answers.assign(result=name)
 
 
 def saved_answers(figures: Path | None = None) -> pd.DataFrame:
@@ -612,10 +597,9 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
     """
     figures = figures or home() / "figures"
     frames = [
-        answers
+        pd.read_csv(path, keep_default_na=False).assign(result=path.stem.split("_answers")[0])
         for scale in (*NEAREST, "untrained", "smoke")
         for path in visible(figures / scale, "*_answers*.csv")
-        if (answers := _answers_in(path)) is not None
     ]
     if not frames:
         return pd.DataFrame(columns=[*_COLUMNS, "result"])

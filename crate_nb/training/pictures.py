@@ -319,9 +319,7 @@ def _parquet_rows(path: Path, names: set[tuple[str, ...]]) -> Iterator[_Row]:
 def _picture_rows(path: Path, names: set[tuple[str, ...]]) -> Iterator[_Row]:
     "One picture, whose class is the name of its folder (UTF-8 in any locale)."
     label = os.fsencode(path.parent.name).decode("utf-8", "backslashreplace")
-    yield _Row(
-        read_file(path, "image"), unicodedata.normalize("NFC", label), str(path)
-    )
+    yield _Row(read_file(path, "image"), unicodedata.normalize("NFC", label), str(path))
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001f
 def _stacked(pictures: list[Tensor], size: int, of: object) -> Tensor:

@@ -11,7 +11,7 @@ __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Level', 'Weight', 'PROBE_EPOCHS'
            'by_data', 'equal_width']
 
 # %% ../../nbs/training/runs.ipynb #a6dd6698
-import hashlib, inspect, itertools, json, math, tomllib
+import hashlib, inspect, itertools, json, math, reprlib, tomllib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -33,15 +33,6 @@ from ..models.tost import check_stem
 from .optimizers import OPTIMIZERS, SCHEDULES
 
 # %% ../../nbs/training/runs.ipynb #cb44a35a
-def _shown(value: Any) -> str:
-    "A short text of a value for messages; Python does not print integers of thousands of digits."
-    try:
-        text = repr(value)
-    except ValueError:
-        return "a number of thousands of digits"
-    return text if len(text) <= 200 else f"{text[:100]} ... {text[-60:]}"
-
-
 def one_line(
     e: pydantic.ValidationError,  # only its first problem is reported
     what: str,  # kind of field, such as `parameter`
@@ -58,7 +49,7 @@ def one_line(
         return f"unknown {what} {where!r}"
     if problem["type"] in ("missing", "value_error"):
         return f"{what} {where!r}: {message}"
-    return f"{what} {where!r}: {message} (given: {_shown(problem['input'])})"
+    return f"{what} {where!r}: {message} (given: {reprlib.repr(problem['input'])})"
 
 
 @contextmanager
@@ -105,25 +96,12 @@ def _kind(annotation: Any) -> str:
         return f"tuple of {_kind(inner[0])}"
     return "None" if annotation is NoneType else getattr(annotation, "__name__", str(annotation))
 
-
-_SIGNS = dict(gt="above", ge="at least", lt="below", le="at most")
-
-
-def _bounds(field: pydantic.fields.FieldInfo) -> list[str]:
-    "The bounds of a field in words, without those that only protect the machine."
-    parts = [field.annotation, *get_args(field.annotation)]
-    metadata = [field.metadata, *(getattr(part, "__metadata__", ()) for part in parts)]
-    given = [bound for group in metadata for bound in group]
-    given += [bound for info in given for bound in getattr(info, "metadata", ())]
-    found = ((word, getattr(b, sign, None)) for b in given for sign, word in _SIGNS.items())
-    return [f"{word} {value:g}" for word, value in found if value is not None and value < _MOST]
-
 # %% ../../nbs/training/runs.ipynb #f8b7030a
 def _parameters(fields: Mapping[str, pydantic.fields.FieldInfo]) -> str:
     lines = ["Parameters", "----------"]
     for name, field in fields.items():
         default = "" if field.is_required() else f", default {field.get_default()!r}"
-        text = "; ".join([str(field.description), ", ".join(_bounds(field))]).strip("; ")
+        text = str(field.description)
         lines.append(f"{name} : {_kind(field.annotation)}{default}")
         lines.append(f"    {text[0].upper()}{text[1:]}.")
     return "\n".join(lines)
