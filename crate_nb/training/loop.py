@@ -6,7 +6,7 @@
 __all__ = ['Progress', 'save_checkpoint', 'load_checkpoint', 'Paused', 'Trainer', 'tidy', 'train', 'trained_model']
 
 # %% ../../nbs/training/loop.ipynb #e2759a2f
-import gc, hashlib, json, math, time
+import gc, hashlib, io, math, time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -14,12 +14,12 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
-import pandas as pd, pydantic, torch
-from safetensors.torch import save
+import pandas as pd, torch
 from torch import Tensor, nn
 from .. import __version__
 from ..core import UserError, check_kind, device_name, home, seed_from, pick_device
-from ..core import plain_torch, progress_bar, user_errors, tensor_digest, write_atomic
+from ..core import plain_torch, progress_bar, read_file, user_errors, tensor_digest
+from ..core import write_atomic
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
 from ..models.family import LayeredModel, count_parameters
 from ..models.weights import check_start, pack_weights, weights_digest
@@ -51,7 +51,6 @@ class Progress:
     rules: dict[str, str] = field(default_factory=dict)  # digests at the start, see `runs.Rule`
     seconds: float = 0.0  # of work, without interruptions
     resumed: int = 0  # number of restarts from a checkpoint
-    optimizer: dict[str, dict[str, int | float]] = field(default_factory=dict)  # its numbers
 
 # %% ../../nbs/training/loop.ipynb #3bdaa7bc
 def _is_finished(config: RunConfig, progress: Progress) -> bool:
@@ -62,80 +61,28 @@ def _is_finished(config: RunConfig, progress: Progress) -> bool:
     return p.epoch >= c.epochs or bool(fitted) or reached
 
 # %% ../../nbs/training/loop.ipynb #adccfea1
-def _state_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    tensors = {f"model.{k}": v for k, v in model.state_dict().items()}
-    for i, entry in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{i}.{k}": v for k, v in entry.items() if isinstance(v, Tensor)}
-    return {k: v.detach().to("cpu", copy=True).contiguous() for k, v in tensors.items()}
-
-
-def _numbers(optimizer: torch.optim.Optimizer) -> dict[str, dict[str, int | float]]:
-    "The numbers in the state of each parameter and in each group, but the rate, set each step."
-    state = optimizer.state_dict()
-    entries = {f"state.{i}": entry for i, entry in state["state"].items()}
-    for k, v in ((k, v) for entry in entries.values() for k, v in entry.items()):
-        if type(v) not in (int, float) and not isinstance(v, Tensor):
-            raise UserError(
-                f"the optimiser's state {k!r} is a {type(v).__name__}, which no checkpoint holds; "
-                "use tensors and numbers"
-            )
-    entries |= {f"group.{i}": group for i, group in enumerate(state["param_groups"])}
-    return {
-        name: {k: v for k, v in entry.items() if type(v) in (int, float) and k != "lr"}
-        for name, entry in entries.items()
-    }
-
-
-def _seal(tensors: dict[str, Tensor], state: str) -> str:
-    "A digest of a checkpoint: names and entries of tensors, and the progress."
-    names = sorted(tensors)
-    content = repr([names, tensor_digest(*(tensors[k] for k in names)), state])
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
-
-
 def save_checkpoint(
     path: Path,  # checkpoint file, replaced atomically
     model: nn.Module,  # on any device
     optimizer: torch.optim.Optimizer,  # of the model
     progress: Progress,  # position of the run
 ):
-    "Write model, optimiser and progress to one file."
-    tensors = _state_tensors(model, optimizer)
-    state = json.dumps(asdict(progress) | dict(optimizer=_numbers(optimizer)))
-    write_atomic(path, save(tensors, metadata=dict(state=state, seal=_seal(tensors, state))))
+    "Write model, optimiser and progress to one file, after the digest of its content."
+    state = dict(model=model.state_dict(), optimizer=optimizer.state_dict())
+    content = io.BytesIO()
+    torch.save(state | dict(progress=asdict(progress)), content)
+    write_atomic(path, hashlib.sha256(content.getvalue()).digest() + content.getvalue())
 
 # %% ../../nbs/training/loop.ipynb #5656e1a7
 _ANEW = "delete it to restart the run"
 
 
-def _progress_of(tensors: dict[str, Tensor], metadata: dict[str, str]) -> Progress:
-    "The progress in a checkpoint; a `ValueError` if the file has changed."
-    if metadata != dict(state=metadata["state"], seal=_seal(tensors, metadata["state"])):
-        raise ValueError("its tensors or its progress have changed since they were written")
-    progress = pydantic.TypeAdapter(Progress).validate_json(metadata["state"], strict=True)
-    if len(progress.history) != progress.epoch:
-        raise ValueError(f"{len(progress.history)} rows for {progress.epoch} epochs")
-    return progress
-
-
-def _read_checkpoint(path: Path, device: torch.device) -> tuple[dict[str, Tensor], Progress]:
-    try:
-        tensors, metadata = read_safetensors(path, device)
-    except UserError as e:
-        raise UserError(f"checkpoint {e}, or {_ANEW}") from None
+def _read_checkpoint(path: Path, device: torch.device) -> dict[str, Any]:
+    content = read_file(path, "checkpoint")
     with user_errors(f"checkpoint {path} is damaged", _ANEW):
-        return tensors, _progress_of(tensors, metadata)
-
-
-def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], numbers: dict):
-    entries = {int(k[6:]): dict(v) for k, v in numbers.items() if k.startswith("state.")}
-    for key, tensor in tensors.items():
-        if key.startswith("optimizer."):
-            _, i, name = key.split(".")
-            entries.setdefault(int(i), {})[name] = tensor
-    groups = enumerate(optimizer.state_dict()["param_groups"])
-    groups = [group | numbers.get(f"group.{i}", {}) for i, group in groups]
-    optimizer.load_state_dict({"state": entries, "param_groups": groups})
+        if hashlib.sha256(content[32:]).digest() != content[:32]:
+            raise ValueError("its content has changed since it was written")
+        return torch.load(io.BytesIO(content[32:]), map_location=device, weights_only=True)
 
 
 def load_checkpoint(
@@ -146,15 +93,15 @@ def load_checkpoint(
     device: torch.device,  # of the model
 ) -> Progress:
     "Load a checkpoint into model and optimiser; a `UserError` if it is damaged or another run's."
-    tensors, progress = _read_checkpoint(path, device)
+    state = _read_checkpoint(path, device)
+    with user_errors(f"checkpoint {path} is of another version", _ANEW):
+        progress = Progress(**state["progress"])
     if progress.identity != identity:
         raise OtherRun(
             f"checkpoint {path} is of another run, other images, or compilation; {_ANEW}"
         )
-    own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-    load_weights(model, own)
-    with user_errors(f"checkpoint {path} has the optimiser of another run", _ANEW):
-        _load_optimizer(optimizer, tensors, progress.optimizer)
+    load_weights(model, state["model"])
+    optimizer.load_state_dict(state["optimizer"])
     return replace(progress, resumed=progress.resumed + 1)
 
 # %% ../../nbs/training/loop.ipynb #69a6d5f6
@@ -371,7 +318,7 @@ class Trainer:
         self.origin = start and start.origin  # of the initial weights; None: random
         model = build_model(config, images.channels, images.classes, start)
         self.step = Step(config, model.to(engine.device), engine, task)
-        self.path, self.execution = work / "checkpoint.safetensors", execution
+        self.path, self.execution = work / "checkpoint.pt", execution
         self.clock = self.saved = time.monotonic()
         self.progress = _resume(self.path, self.step, images.digest)
         self.batches = Batches(config, images.x_train, images.y_train, engine, task)
@@ -536,7 +483,7 @@ def tidy(
     id: str,  # of a recorded run
 ):
     "Remove a checkpoint that a killed process left after the end of a run."
-    left = store.work(id) / "checkpoint.safetensors"
+    left = store.work(id) / "checkpoint.pt"
     if left.exists():
         # The run may be in training again, or the folder read-only.
         with suppress(UserError, OSError), store.lock(id):
