@@ -626,7 +626,7 @@ def sweep_command(
     from crate_nb.training.runs import rules_here
     from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status, wait_for
     from crate_nb.training.sweeps import TRAIN, execution_of, sweep_configs, sweep_local
-    from crate_nb.study.frames import label_at
+    from crate_nb.study.frames import recorded_label
     from crate_nb.training.measured import MEASURE, MEASURE_PUBLISHED
 
     _check_launcher(launcher)
@@ -643,7 +643,7 @@ def sweep_command(
     if status:
         click.echo(describe(sweep_status(configs, scale, work)))
         label = configs[0].dataset
-        if (there := label_at(scale, label)) != label:
+        if dataset is None and (there := recorded_label(scale)) != label:
             click.echo(f"records of scale {scale} are of {there}, not {label}; see --dataset")
         return
     if launcher == "local":

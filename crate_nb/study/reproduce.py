@@ -19,10 +19,10 @@ from ..training.runs import GRIDS, RunConfig, varied_fields
 from ..training.records import Store, training_name
 from ..training.trials import Trials
 from ..training.engine import ExecutionConfig
-from ..training.sweeps import TRAIN, Work, dataset_label, duration, estimate_seconds, queue
+from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue
 from ..training.sweeps import train_all
 from ..measures.intervals import Estimate
-from .frames import label_at
+from .frames import recorded_label
 from .figures import plus_minus
 from ..training.measured import MEASURE_PUBLISHED
 from .report import write_report
@@ -43,8 +43,7 @@ class ReproduceConfig:
 
     def __post_init__(self):
         if self.recorded and self.dataset is None:  # another data set, if only that is recorded
-            label = label_at(self.scale, dataset_label(self.scale))
-            object.__setattr__(self, "dataset", label)
+            object.__setattr__(self, "dataset", recorded_label(self.scale))
 
 # %% ../../nbs/study/reproduce.ipynb #0df32687
 Part = tuple[list[RunConfig], Work]  # runs to train together, in this order, and what to do

@@ -27,7 +27,7 @@ from ..training.sweeps import TRAIN, dataset_label, execution_of, plan, train_al
 from ..training.measured import MEASURE_PUBLISHED
 from ..measures.intervals import MIN_SEEDS
 from .claims import Claim, found_in_words, summary
-from .frames import cost_of, frame_of, label_at, records_of
+from .frames import cost_of, frame_of, recorded_label, records_of
 from .figures import Saved, as_png, markdown_table, read_parameters, read_saved
 from .figures import save_figure, save_table, stem
 
@@ -149,7 +149,7 @@ NEAREST = ("paper", "medium", "small", "quick")  # scales, nearest to the paper 
 
 def _recorded(result: Result, scale: str) -> tuple[bool, int]:
     "Whether three seeds of all runs of a result are recorded, and the number of runs if not."
-    label, there = label_at(scale, dataset_label(scale)), {row["id"] for row in Store(scale).rows()}
+    label, there = recorded_label(scale), {row["id"] for row in Store(scale).rows()}
     needed = [e for e in result.needs if e not in GRIDS or scale in GRIDS[e]]
     runs = [c for e in needed for c in plan(e, scale, label, range(MIN_SEEDS))]
     found = sum(c.id in there for c in runs)
@@ -237,7 +237,7 @@ class ResultRuns:
         # Notebooks that read images have a parameter `dataset`, and their files carry the label.
         self._has_dataset = bool(about.needs or about.rule) or "dataset" in p.model_fields_set
         use_recorded = self.recorded and p.dataset is None and self._has_dataset
-        self.label = label_at(self.scale, label) if use_recorded else label
+        self.label = recorded_label(self.scale) if use_recorded else label
         if about.rule:
             self.label = read_rules()[about.rule].dataset
         self._spec = self.label if use_recorded else p.dataset

@@ -353,7 +353,8 @@ class RunConfig(Identified):
 _NO_AUGMENTATION = dict(crop=None, flip=False, ra_ops=0)
 _DIGITS = dict(dataset="digits", image_size=8, patch_size=2, batch_size=32, **_NO_AUGMENTATION)
 _FEW = (12, "random")  # of the layers of Table 6
-_AT_32 = dict(dataset="cifar10", image_size=32, dim=96, heads=6, lr=1e-3, ra_ops=0, probe_size=500)
+_CIFAR = dict(dataset="cifar10", recorded="cifar10-jpeg75")  # we record a public copy, as JPEG
+_AT_32 = dict(**_CIFAR, image_size=32, dim=96, heads=6, lr=1e-3, ra_ops=0, probe_size=500)
 
 SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra settings of scales
     "smoke": dict(**_DIGITS, train_size=96, test_size=60, dim=16, heads=2, epochs=1, lr=2e-3)
@@ -365,9 +366,9 @@ SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra 
     "medium": dict(**_AT_32, patch_size=8, batch_size=128, epochs=30, crop=(0.5, 1.0))
     | dict(test_every=5, probe_epochs=(0, 1, 2, 5, 10, 20, 30), seeds=(0, 1, 2, 3, 4))
     | dict(regularised=_FEW),
-    "untrained": dict(dataset="cifar10", **MODEL_SIZES["tiny"], train_size=64, test_size=64)
+    "untrained": dict(**_CIFAR, **MODEL_SIZES["tiny"], train_size=64, test_size=64)
     | dict(epochs=0, probe_epochs=(0,), probe_size=64, seeds=tuple(range(20))),
-    "paper": dict(dataset="cifar10", **MODEL_SIZES["tiny"], seeds=(0, 1, 2)),
+    "paper": dict(**_CIFAR, **MODEL_SIZES["tiny"], seeds=(0, 1, 2)),
 }
 QUICK_SCALES = ("smoke", "quick")  # scales without committed records
 
