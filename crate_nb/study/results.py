@@ -198,7 +198,7 @@ class Parameters(Strict):
     recorded: Annotated[bool | None, pydantic.BeforeValidator(_read)] = None
     # fields of the runs' configuration, such as {"epochs": 1}; the runs then have scale `own`
     settings: Annotated[dict[str, Any], pydantic.BeforeValidator(_read_settings)] = {}
-    # write figures and tables to figures/<scale>, or figures/own with settings
+    # write figures and tables to figures/<scale>; with settings or own parameters, figures/own
     save: Annotated[bool, pydantic.BeforeValidator(_read)] = False
 
     @pydantic.model_validator(mode="after")
@@ -230,6 +230,10 @@ class ResultRuns:
         self._is_default = p == type(p)() and home() == project_root()
         self.scale = p.scale or best_scale(about)
         self._settings, self.kept_at = p.settings, OWN if p.settings else self.scale
+        fields = type(p).model_fields
+        own = {k: f.get_default() for k, f in fields.items() if k not in Parameters.model_fields}
+        is_own = any(getattr(p, name) != default for name, default in own.items())
+        self.saved_at = OWN if is_own else self.kept_at  # folder of its figures
         if p.settings and not about.needs:
             raise UserError(f"{about.name} trains no runs, so settings have no effect; omit them")
         self.recorded = p.recorded if p.recorded is not None else p.scale is None
@@ -424,7 +428,7 @@ class ResultSession(ResultRuns):
     def _short(self, every: pd.DataFrame) -> Markdown:
         words = f"**In short.** {in_words(*self._words, nearest_answers(every))}"
         words += " ([words](../guides/words.ipynb))"
-        keep = f"The parameter save=True writes figures and tables to figures/{self.kept_at}."
+        keep = f"The parameter save=True writes figures and tables to figures/{self.saved_at}."
         return Markdown(words if self.recorded or self.save else f"{words}\n\n*{keep}*")
 
     def _keep(self, save: Callable, made: Any, name: str, title: str, caption: str, data: Any):
@@ -432,7 +436,7 @@ class ResultSession(ResultRuns):
         # A data set other than the scale's has its label in the file's name.
         file = stem(name, self.scale, self.label) if self._has_dataset else name
         if self.save:
-            save(made, self.kept_at, file, title, caption, self.name, data)
+            save(made, self.saved_at, file, title, caption, self.name, data)
         elif self._is_default:
             path = project_root() / "figures" / self.scale / f"{file}.csv"
             if found := _differences(path, data):
@@ -487,7 +491,7 @@ class ResultSession(ResultRuns):
         shown = pd.DataFrame([_shown(line) for line in lines])
         shown = shown.loc[:, (shown != "").any()]  # without empty columns
         saved = pd.DataFrame(lines)
-        saved.insert(1, "scale", self.kept_at)
+        saved.insert(1, "scale", self.saved_at)
         saved.insert(2, "dataset", self.label)
         caption = f"{HOW_TO_READ} {caption}".strip()
         self.table(shown, f"{self.name}_answers", ANSWERS, caption, saved)
