@@ -66,8 +66,9 @@ def _row(record: Record, scale: str) -> dict[str, Any]:
     made: dict[str, Any] = dict(id=record.id, scale=scale, training=training_name(record.config))
     made |= dict(seconds=record.seconds, on_gpu=record.is_of_gpu)
     final = {k if k not in config else f"final_{k}": v for k, v in record.final.items()}
+    row = made | config | final | dict(test_images=_images_of(record))
     values = (record.measures or {}).get("values", {})
-    return made | config | final | dict(test_images=_images_of(record)) | values
+    return row | {f"measure_{k}" if k in row else k: v for k, v in values.items()}
 
 
 def frame_of(

@@ -15,17 +15,13 @@ import numpy as np, pandas as pd
 from ..training.runs import Grid
 from ..training.records import Record
 from ..training.sweeps import plan
+from ..training.measured import comparable, gap_in_accuracy, is_measured, model_table
+from ..training.measured import srr_of
 from ..measures.formulas import MEASURES, PUBLISHED
 from ..measures.measure import MeasureSettings
-from ..training.measured import is_measured
-from ..measures.correlation import Parts, TwoWay, draws_about_estimate
-from ..training.measured import comparable
-from ..measures.correlation import granulated, kendall, measures_in
-from ..training.measured import gap_in_accuracy
-from ..measures.correlation import overall_table, percentile_interval
-from ..training.measured import model_table
+from ..measures.correlation import Parts, TwoWay, draws_about_estimate, granulated, kendall
+from ..measures.correlation import measures_in, overall_table, percentile_interval
 from ..measures.correlation import two_way, two_way_parts, weighted_tau
-from ..training.measured import srr_of
 from ..measures.intervals import Estimate
 
 # %% ../../nbs/study/predictors.ipynb #c1a10012
