@@ -6,7 +6,7 @@
 __all__ = ['Part', 'ReproduceConfig', 'plan_runs', 'dry_run', 'run_notebook', 'draw', 'reproduce', 'results_table']
 
 # %% ../../nbs/study/reproduce.ipynb #103cee20
-import json, os, sys, tempfile
+import os, sys, tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -96,18 +96,6 @@ def dry_run(
     cost = _cost(missing, order.execution)
     return f"{table}\n\n{there} of {len(configs)} runs are recorded; {what} take {cost}"
 
-# %% ../../nbs/study/reproduce.ipynb #4b655513
-def _strip_paths(notebook: Path):
-    "Remove papermill's input and output paths, and stderr, where warnings name files."
-    nb = json.loads(notebook.read_text(encoding="utf-8"))
-    for key in ("input_path", "output_path", "environment_variables"):
-        nb["metadata"].get("papermill", {}).pop(key, None)
-    for cell in nb["cells"]:
-        if "outputs" in cell:
-            cell["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
-    text = json.dumps(nb, indent=1, ensure_ascii=False) + "\n"
-    notebook.write_text(text, encoding="utf-8")
-
 # %% ../../nbs/study/reproduce.ipynb #c42eb0ac
 def _kernels(folder: Path, environment: Mapping[str, str]) -> type:
     "Kernels of this Python; a user's kernels, start-up files and back end don't count."
@@ -161,7 +149,6 @@ def run_notebook(
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp) / source.name
         _execute(source, out, given, environment)
-        _strip_paths(out)
         return write_atomic(folder / out.name, out.read_bytes())
 
 # %% ../../nbs/study/reproduce.ipynb #63f53981

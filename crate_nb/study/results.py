@@ -174,16 +174,13 @@ def best_scale(
 
 # %% ../../nbs/study/results.ipynb #663fc670
 def _read(value: Any) -> Any:
-    words = {"true": True, "True": True, "false": False, "False": False, "None": None, "null": None}
-    if isinstance(value, str) and value in words:
-        return words[value]
-    if isinstance(value, str) and value[:1] in "[0123456789" and value:
-        return tuple(json.loads(value if value[0] == "[" else f"[{','.join(value.split())}]"))
-    return (value,) if isinstance(value, int) and not isinstance(value, bool) else value
+    "A value that papermill may give as text, such as true or [0, 1]."
+    return yaml.safe_load(value) if isinstance(value, str) else value
 
 
-def _read_settings(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) else value or {}
+def _read_seeds(value: Any) -> Any:
+    value = _read(value)
+    return (value,) if isinstance(value, int) else value and tuple(value)
 
 
 class Parameters(Strict):
@@ -192,12 +189,12 @@ class Parameters(Strict):
     scale: str | None = None  # a row of `runs.SCALES`; None: the best recorded scale
     dataset: str | None = None  # a name, a folder, or a label of records; None: the scale's
     # seeds to use; missing runs are trained. None: all recorded seeds
-    seeds: Annotated[tuple[Seed, ...] | None, pydantic.BeforeValidator(_read)] = None
+    seeds: Annotated[tuple[Seed, ...] | None, pydantic.BeforeValidator(_read_seeds)] = None
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
     # draw from records, without training; None: only if `scale` is None
     recorded: Annotated[bool | None, pydantic.BeforeValidator(_read)] = None
     # fields of the runs' configuration, such as {"epochs": 1}; the runs then have scale `own`
-    settings: Annotated[dict[str, Any], pydantic.BeforeValidator(_read_settings)] = {}
+    settings: Annotated[dict[str, Any], pydantic.BeforeValidator(lambda v: _read(v) or {})] = {}
     # write figures and tables to figures/<scale>; with settings or own parameters, figures/own
     save: Annotated[bool, pydantic.BeforeValidator(_read)] = False
 
