@@ -716,12 +716,12 @@ def measure_command(id, scale, dataset, device, init, settings):
     "else numbers]",
 )
 @click.option("--half", is_flag=True, help="Round to half precision, which halves the file.")
-@click.option("--force", is_flag=True, help="Replace an earlier export, even an edited one.")
+@click.option("--force", is_flag=True, help="Write into a folder that holds something.")
 def export_command(id, folder, scale, classes, half, force):
     """Export the trained model of the record ID to FOLDER.
 
-    FOLDER must be new, empty or an unedited export of the same model. We write weights,
-    configuration and a model card. crate-nb predict and crate-nb train --init accept the folder.
+    FOLDER must be new or empty. We write weights, configuration and a model card. crate-nb predict
+    and crate-nb train --init accept the folder.
     """
     from crate_nb.study.pretrained import export
 

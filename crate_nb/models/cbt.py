@@ -11,12 +11,11 @@ from typing import cast
 import math
 import torch, torch.nn as nn
 from torch import Tensor
-from ..core import UserError
 from .layer import Layer, VARIANTS
 from .family import Architecture, LayeredClassifier
 from .family import check_images, check_model, prepend
 from .tost import conv_stem
-from .checkpoints import build_fitting, from_official, numbers_of
+from .checkpoints import FORMATS, agreed, build_fitting, from_official, numbers_of
 
 # %% ../../nbs/models/cbt.ipynb #e4f85d06
 class CBT(LayeredClassifier):
@@ -48,29 +47,22 @@ class CBT(LayeredClassifier):
 def load_cbt(
     state: Mapping[str, Tensor],  # state dict of CBSA's code for image classification
     heads: int | None = None,  # K; must agree with the checkpoint
-    channels: int = 3,  # image channels; must agree with the first convolution
+    channels: int | None = None,  # image channels; must agree with the checkpoint
     **kw,  # `eta`, `lam`, `norm_eps` and `dropout` as for `Architecture`
 ) -> CBT:
     "Load a checkpoint of CBT; raise a `UserError` for a missing or misshapen tensor."
-    ours = from_official(state, "cbt")
-    for name in ("head.1.weight", "stem.0.0.weight", "positions", "layers.0.compress.step_x"):
-        if name not in ours:  # they determine the sizes
-            raise UserError(f"an incomplete checkpoint of CBT: no tensor for {name!r}")
-    own, seen = len(ours["layers.0.compress.step_x"]), ours["stem.0.0.weight"].shape[1]
-    for name, given, found in (("heads", heads, own), ("channels", channels, seen)):
-        if given not in (None, found):
-            raise UserError(f"the checkpoint has {found} {name}, not {given}; leave {name} out")
+    ours = from_official(state, FORMATS["cbt"])
     patch = 2 ** len(numbers_of(ours, "stem."))
     classes, dim = ours["head.1.weight"].shape
     a = Architecture(
         "cbt-published",
         image_size=patch * math.isqrt(ours["positions"].shape[1] - 1),
         patch_size=patch,
-        channels=channels,
+        channels=agreed("channels", ours["stem.0.0.weight"].shape[1], channels),
         num_classes=classes,
         dim=dim,
         depth=len(numbers_of(ours, "layers.")),
-        heads=own,
+        heads=agreed("heads", len(ours["layers.0.compress.step_x"]), heads),
         **kw,
     )
-    return build_fitting(lambda: CBT(a), ours, "cbt")
+    return build_fitting(lambda: CBT(a), ours)

@@ -513,13 +513,13 @@ class LayeredModel(nn.Module):
 
     def save_pretrained(
         self,
-        folder: str | Path,  # new or empty, or with the same card and configuration
+        folder: str | Path,  # new or empty, but for hidden files
         half: bool = False,  # store in half precision; the model itself is unchanged
         card: str
         | None = None,  # markdown; None: the one loaded with the weights, else a plain one
-        force: bool = False,  # replace another saved model in the folder
+        force: bool = False,  # write into a folder that holds something
     ) -> Path:  # the folder, with `model.safetensors`, `config.json` and `README.md`
-        "Save a folder for the Hugging Face hub; a `UserError` if it holds other files."
+        "Save a folder for the Hugging Face hub; a `UserError` if it holds something."
         return resolve("crate_nb.models.hub:save")(self, folder, half, card, force)
 
     def push_to_hub(

@@ -6,7 +6,7 @@
 __all__ = ['classifies', 'About', 'Card', 'plain_card', 'save', 'load', 'from_pretrained', 'push']
 
 # %% ../../nbs/models/hub.ipynb #fc030cfb
-import importlib, json, math, re
+import json, math, re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
@@ -17,7 +17,6 @@ from torch import Tensor
 from .. import __version__
 from ..core import UserError, as_path, check_kind, parse_json, read_file, user_errors
 from ..core import plain_torch, visible, write_atomic
-from .checkpoints import load_weights
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, count_parameters, make_model
 from .weights import TrainedWeights, as_float32, misfits, pack_weights, read_weights
@@ -52,7 +51,8 @@ class About:
                 f"mean {self.mean} and std {self.std} for {a.channels} channels; "
                 "give one finite number for each channel, std above 0"
             )
-        if len(self.classes) != logits or not all(isinstance(name, str) for name in self.classes):
+        different = {name for name in self.classes if isinstance(name, str)}
+        if not len(different) == len(self.classes) == logits:
             raise UserError(
                 f"class names {self.classes} for {logits} logits; give a name for each, in order"
             )
@@ -96,11 +96,10 @@ def _about_of(weights: TrainedWeights) -> About | None:
 # %% ../../nbs/models/hub.ipynb #e946c0df
 @dataclass(frozen=True)
 class Card:
-    "Text of a model card, and digests of the weights that it describes."
+    "Text of a model card, and the digest of the weights that it describes."
 
     text: str  # markdown
     digest: str  # of the weights
-    trained: str  # digest of the weights before rounding
 
 
 _CARD = """---
@@ -156,55 +155,35 @@ def plain_card(
         usage=(_PREDICT if names else "logits = model(x)") if logits else _ENCODE,
     )
 
-# %% ../../nbs/models/hub.ipynb #0a077e1b
+# %% ../../nbs/models/hub.ipynb #660279ed
 _FILES = ("model.safetensors", "config.json", "README.md")
 
 
-def _check_free(folder: Path, texts: Mapping[str, str], force: bool):
-    "Raise a `UserError` unless a folder is new, empty, or a replaceable saved model."
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; name a new folder")
-    held = {path.name for path in visible(folder, "*")}  # a clone of the hub has a .git
-    if held - set(_FILES):
-        raise UserError(f"{folder} holds other files than a saved model; name a new folder")
-    for path in (folder / name for name in texts if name in held and not force):
-        if path.read_text(encoding="utf-8", errors="replace") != texts[path.name]:
-            raise UserError(
-                f"{path} differs from the new one: it was edited, or is of another model, "
-                "precision or version; name a new folder, or replace it with --force (force=True)"
-            )
-
-# %% ../../nbs/models/hub.ipynb #660279ed
-def _facts(model: LayeredModel, same: bool) -> dict[str, Any]:
-    "Metadata besides the architecture; we keep the run id only for unchanged weights."
-    about = getattr(model, "about", None)
-    if about is None:
-        return {}
-    record = about.record if same else ""
-    return replace(about, architecture=model.architecture, record=record).as_dict()
+def _settings(model: LayeredModel) -> dict[str, Any]:
+    "The plain settings of all parts of the layers, such as layers.0.sparsify.eta."
+    return {
+        f"{name}.{key}": value
+        for name, part in model.named_modules()
+        for key, value in vars(part).items()
+        if name.startswith("layers.") and key != "training"
+        if isinstance(value, (int, float, str, type(None)))
+    }
 
 
 def _check_unchanged(model: LayeredModel):
     "Raise a `UserError` if tensors or settings differ from those that the architecture gives."
-    if wrong := misfits(model.state_dict(), model.architecture):
+    changed = misfits(model.state_dict(), model.architecture)
+    if not changed:
+        with torch.device("meta"):
+            made = _settings(make_model(model.architecture))
+        found = _settings(model)
+        changed = [name for name, value in made.items() if found.get(name) != value]
+    if changed:
         raise UserError(
-            f"the model was changed after it was made (first: {min(wrong)!r}), so its folder could "
-            "not be loaded; make it with its num_classes, or save its state_dict with torch.save"
+            f"the model was changed after it was made (first: {min(changed)!r}), and would be "
+            "loaded without the change; make it with its num_classes, eta and so on, and load "
+            "the weights with load_state_dict"
         )
-    with torch.device("meta"):
-        made_now = make_model(model.architecture)
-    for name, part in made_now.named_modules():  # such as layers.0.sparsify, with its eta
-        if not name.startswith("layers."):
-            continue
-        found = vars(model.get_submodule(name))
-        for key, made in vars(part).items():
-            is_setting = key != "training" and isinstance(made, (int, float, str, type(None)))
-            if is_setting and found.get(key) != made:
-                raise UserError(
-                    f"{name}.{key} is {found.get(key)!r}, changed after the model was made, "
-                    f"and would be loaded as {made!r}; make the model with its {key}, and load the "
-                    "weights with load_state_dict"
-                )
 
 
 def save(
@@ -212,44 +191,33 @@ def save(
     folder: str | Path,  # see `LayeredModel.save_pretrained`
     half: bool = False,  # round to half precision
     card: str | None = None,  # markdown
-    force: bool = False,  # replace another saved model
+    force: bool = False,  # write into a folder that holds something
 ) -> Path:  # the folder
     "Save a model as a folder; implements `save_pretrained`."
-    model = as_float32(model)
+    model, folder = as_float32(model), as_path(folder).resolve()
     _check_unchanged(model)
-    folder, trained = as_path(folder).resolve(), weights_digest(model.state_dict())
-    known: Card | None = getattr(model, "card", None)
-    if known is None or known.digest != trained:  # the weights have changed
-        known = None
-    facts = _facts(model, bool(known or card))
+    if not force and (folder.is_file() or visible(folder, "*")):
+        raise UserError(
+            f"{folder} is neither new nor empty; name a new folder, or replace its "
+            f"{', '.join(_FILES)} with --force (force=True)"
+        )
+    about, known = getattr(model, "about", None), getattr(model, "card", None)
+    if card is None and known and known.digest == weights_digest(model.state_dict()):
+        card = known.text
+    facts = {}
+    if about:  # of the run only with a card, which other weights do not have
+        record = about.record if card else ""
+        facts = replace(about, architecture=model.architecture, record=record).as_dict()
     if half:
         model = round_to_half(deepcopy(model))
-    config: dict[str, Any] = dict(crate_nb=__version__)
-    config["weights_digest"] = weights_digest(model.state_dict())
-    config["trained_digest"] = known.trained if known else trained
+    config = dict(crate_nb=__version__, weights_digest=weights_digest(model.state_dict()))
     config |= facts | dict(architecture=asdict(model.architecture))
-    texts = {
-        "config.json": json.dumps(config, indent=1, ensure_ascii=False) + "\n",
-        "README.md": card or (known.text if known else plain_card(model)),
-    }
-    _check_free(folder, texts, force)
-    for name, content in texts.items():
-        write_atomic(folder / name, content)
+    write_atomic(folder / "config.json", json.dumps(config, indent=1, ensure_ascii=False) + "\n")
+    write_atomic(folder / "README.md", card or plain_card(model))
     write_atomic(folder / "model.safetensors", pack_weights(model, half, **facts))
     return folder
 
 # %% ../../nbs/models/hub.ipynb #102a1be1
-def _huggingface_hub() -> Any:
-    "Import the optional package."
-    try:
-        return importlib.import_module("huggingface_hub")
-    except ImportError:
-        raise UserError(
-            "the hub needs huggingface_hub, which is not installed: pip install 'crate_nb[hub]'; "
-            "a local folder needs no hub, check its path"
-        ) from None
-
-
 def _fetched(name: str | Path, options: Mapping[str, Any]) -> Path:
     "The local path of a saved model, downloaded if the name is a hub id."
     path = as_path(name)
@@ -262,9 +230,11 @@ def _fetched(name: str | Path, options: Mapping[str, Any]) -> Path:
             f"{path} does not exist; give a folder that crate-nb export or save_pretrained has "
             "written, or the id of a model on the hub (user/name)"
         )
-    hub = _huggingface_hub()
     with user_errors(f"could not download {name}", "check the id and the network"):
-        return Path(hub.snapshot_download(str(name), allow_patterns=list(_FILES), **options))
+        import huggingface_hub
+
+        files = huggingface_hub.snapshot_download(str(name), allow_patterns=list(_FILES), **options)
+        return Path(files)
 
 # %% ../../nbs/models/hub.ipynb #cbf18de8
 _M = TypeVar("_M", bound=LayeredModel)
@@ -276,15 +246,14 @@ def _card_of(folder: Path, weights: TrainedWeights) -> Card | None:
     if not path.is_file():
         return None
     with user_errors(f"{path} is damaged", "export the run again"):
-        config = parse_json(read_file(path))
-        digest, trained = config["weights_digest"], str(config.get("trained_digest"))
+        digest = parse_json(read_file(path))["weights_digest"]
     if digest != weights.digest:
         raise UserError(
             f"{path} and model.safetensors are from different exports; export the run again"
         )
     card = folder / "README.md"
     text = read_file(card).decode(errors="replace") if card.is_file() else ""
-    return Card(text, digest, trained) if text else None
+    return Card(text, digest) if text else None
 
 
 def _built(cls: type[_M], architecture: Architecture, file: str) -> _M:
@@ -311,12 +280,13 @@ def load(
     "Load a model; implements `from_pretrained`."
     path = _fetched(name, options)
     weights = read_weights(path)
+    if wrong := misfits(weights.state, weights.architecture):
+        raise UserError(
+            f"{path}: its tensors do not fit its description (first: {min(wrong)!r}); copy it again"
+        )
     card, about = _card_of(path, weights), _about_of(weights)
     model = _built(cls, weights.architecture, weights.file)
-    try:
-        load_weights(model, weights.state)
-    except UserError as e:
-        raise UserError(f"{path}: {e}") from None
+    model.load_state_dict(weights.state)
     if about is not None:
         model.about = about
     if card is not None:
@@ -364,9 +334,9 @@ def push(
     **options: Any,  # of `huggingface_hub`
 ) -> str:  # URL of the commit
     "Save and upload a model; implements `push_to_hub`."
-    mixin: Any = _huggingface_hub().PyTorchModelHubMixin
+    from huggingface_hub import PyTorchModelHubMixin
 
-    class Saved(mixin):
+    class Saved(PyTorchModelHubMixin):
         def _save_pretrained(self, save_directory: Path):
             save(model, save_directory, half, card)
 

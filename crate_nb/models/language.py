@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
-import math, re
+import math
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError, check_choice, user_errors
 from .sparsify import MLP
-from .checkpoints import build_fitting, numbers_of, unwrap
+from .checkpoints import CheckpointFormat, build_fitting, from_official
+from .checkpoints import numbers_of, recognise, unwrap
 from .layer import VARIANTS, Layer, Variant
 from .family import Architecture, LayerTokens, init_linear, init_map
 
@@ -202,50 +203,44 @@ def _init(model: LanguageModel):
             init_map(layer.sparsify.down, smaller)
 
 # %% ../../nbs/models/language.ipynb #89dce309
-_AROUND = {"transformer.wte.": "embed.", "transformer.wpe.": "positions."}
-_AROUND |= {"transformer.ln_f.": "norm."}
-_WITHIN = {  # row of `LANGUAGE` -> names within a layer: theirs, ours
-    "crate": {
-        "prenorm_1.": "norm_compress.",
-        "attn.c_attn.weight": "compress.U",
-        "attn.c_proj.": "output.",
-        "prenorm_2.": "norm_sparsify.",
-        "ista.weight": "sparsify.D",
-    },
-    "tost": {
-        "ln_1.": "norm_compress.",
-        "attn.c_attn.": "compress.project.",
-        "attn.c_proj.": "output.",
-        "attn.temp": "compress.temp",
-        "attn.denom_bias": "compress.bias",
-        "ln_2.": "norm_sparsify.",
-        "mlp.c_fc.": "sparsify.up.",
-        "mlp.c_proj.": "sparsify.down.",
-        "gamma1": "scale_compress.weight",
-        "gamma2": "scale_sparsify.weight",
-    },
+_AROUND = {
+    "transformer.wte.": "embed.",
+    "transformer.wpe.": "positions.",
+    "transformer.ln_f.": "norm.",
 }
-_MARKERS = {"crate": ".ista.weight", "tost": ".attn.denom_bias"}  # end of a key
-_KNOWN = "the language models of CRATE's and ToST's repositories"
-
-
-def _kind_of(state: Mapping[str, Tensor]) -> str:
-    "The row of `LANGUAGE` of an official state dict."
-    for name, marker in _MARKERS.items():
-        if any(key.endswith(marker) for key in state):
-            return name
-    first = min(state, default="none")
-    raise UserError(f"no key of a known language model (first: {first!r}); known: {_KNOWN}")
-
-
-def _our_name(key: str, within: Mapping[str, str]) -> str:
-    "Our name of an official tensor; a `UserError` for an unknown key."
-    layer = re.fullmatch(r"transformer\.h\.(\d+)\.(.+)", key)
-    start, rest, names = (f"layers.{layer[1]}.", layer[2], within) if layer else ("", key, _AROUND)
-    for theirs, ours in names.items():
-        if rest.startswith(theirs):
-            return start + ours + rest.removeprefix(theirs)
-    raise UserError(f"unknown key {key!r} in a language model; known: {_KNOWN}")
+_FORMATS = {  # row of `LANGUAGE` -> names in its official code
+    "crate": CheckpointFormat(
+        "CRATE's language model",
+        marker="transformer.h.0.ista.",
+        layers="transformer.h.",
+        names=_AROUND,
+        layer_names={
+            "prenorm_1.": "norm_compress.",
+            "attn.c_attn.weight": "compress.U",
+            "attn.c_proj.": "output.",
+            "prenorm_2.": "norm_sparsify.",
+            "ista.weight": "sparsify.D",
+        },
+    ),
+    "tost": CheckpointFormat(
+        "ToST's language model",
+        marker="transformer.h.0.attn.denom_bias",
+        layers="transformer.h.",
+        names=_AROUND,
+        layer_names={
+            "ln_1.": "norm_compress.",
+            "attn.c_attn.": "compress.project.",
+            "attn.c_proj.": "output.",
+            "attn.temp": "compress.temp",
+            "attn.denom_bias": "compress.bias",
+            "ln_2.": "norm_sparsify.",
+            "mlp.c_fc.": "sparsify.up.",
+            "mlp.c_proj.": "sparsify.down.",
+            "gamma1": "scale_compress.weight",
+            "gamma2": "scale_sparsify.weight",
+        },
+    ),
+}
 
 
 def _with_biases(ours: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -258,19 +253,16 @@ def _with_biases(ours: dict[str, Tensor]) -> dict[str, Tensor]:
     return ours if has_any else ours | {name: like.new_zeros(n) for name, n in biases.items()}
 
 
-def _renamed(state: dict[str, Tensor], kind: str) -> dict[str, Tensor]:
+def _renamed(state: dict[str, Tensor], form: CheckpointFormat) -> dict[str, Tensor]:
     "The tensors by our names, without masks and the second copy of the embeddings."
-    head = state.pop("lm_head.weight", None)
-    masks = re.compile(r"transformer\.h\.\d+\.attn\.bias").fullmatch
-    ours = {_our_name(k, _WITHIN[kind]): t for k, t in state.items() if not masks(k)}
-    for name in ("embed.weight", "positions.weight"):
-        if name not in ours:
-            raise UserError(f"an incomplete checkpoint: no {name}; known: {_KNOWN}")
-    if head is not None and not torch.equal(head, ours["embed.weight"]):
+    head = state.get("lm_head.weight", state["transformer.wte.weight"])
+    if not torch.equal(head, state["transformer.wte.weight"]):
         raise UserError(
             "'lm_head.weight' of the checkpoint differs from 'transformer.wte.weight'; "
             "our language models use one matrix for both"
         )
+    left_out = ("lm_head.weight", ".attn.bias")
+    ours = from_official({k: t for k, t in state.items() if not k.endswith(left_out)}, form)
     square = {k: t.squeeze(-1) for k, t in ours.items() if k.endswith("compress.bias")}
     return _with_biases(ours | square)
 
@@ -281,9 +273,9 @@ def load_language(
 ) -> LanguageModel:  # in evaluation mode
     "Load CRATE-GPT or ToST's language model; a `UserError` if a tensor is missing or does not fit."
     theirs = unwrap(state)
-    kind = _kind_of(theirs)
-    with user_errors("the shapes in the checkpoint fit no model", "get a complete copy"):
-        ours = _renamed(theirs, kind)
+    kind = recognise(theirs, _FORMATS)
+    with user_errors("the tensors in the checkpoint fit no model", "get a complete copy"):
+        ours = _renamed(theirs, _FORMATS[kind])
         sizes: dict[str, Any] = dict(
             vocabulary=len(ours["embed.weight"]),
             context=len(ours["positions.weight"]),

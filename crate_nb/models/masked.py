@@ -17,7 +17,14 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError, check_choice, check_kind, resolve
 from .compress import COMPRESS, Output, SubspaceAttention
-from .checkpoints import FORMATS, build_fitting, kernels_as_rows, numbers_of, unwrap
+from crate_nb.models.checkpoints import (
+    FORMATS,
+    agreed,
+    build_fitting,
+    kernels_as_rows,
+    numbers_of,
+    unwrap,
+)
 from .layer import Layer, VARIANTS
 from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
 from .family import check_images, check_model, init_map, official_heads, patchify
@@ -331,7 +338,7 @@ def masked_names(
 def load_masked(
     state: Mapping[str, Tensor],  # of the official CRATE-MAE, perhaps wrapped
     heads: int | None = None,  # K; None: as in the published size
-    channels: int = 3,  # image channels
+    channels: int | None = None,  # image channels; must agree with the checkpoint
     **kw,  # `eta`, `dropout`, `norm_eps`, `decoder_heads` of `Architecture`
 ) -> MaskedAutoencoder:
     "Load a checkpoint; raise a `UserError` for a missing or misshapen tensor."
@@ -342,16 +349,11 @@ def load_masked(
 
 
 def _under_our_names(state: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
-    for kind, keys in (("no", names.keys() - state.keys()), ("unknown", state.keys() - names)):
-        if keys:
-            raise UserError(
-                f"not a complete CRATE-MAE: {kind} tensor {min(keys)!r} (of {len(keys)}); "
-                "give a checkpoint of its pre-training, with encoder and decoder"
-            )
+    if unknown := state.keys() - names:
+        raise UserError(f"not a checkpoint of a masked autoencoder: {min(unknown)!r} is unknown")
     embedding = "patch_embed.proj.weight"
-    ours = {name: state[key] for key, name in names.items()}
-    ours[names[embedding]] = kernels_as_rows(state[embedding], embedding)
-    return ours
+    ours = {names[key]: tensor for key, tensor in state.items()}
+    return ours | {names[embedding]: kernels_as_rows(state[embedding])}
 
 
 def _autoencoder(
@@ -359,18 +361,18 @@ def _autoencoder(
     state: Mapping[str, Tensor],
     ours: Mapping[str, Tensor],
     heads: int | None,
-    channels: int,
+    channels: int | None,
     **kw,
 ) -> MaskedAutoencoder:
     "Build the model inferred from the shapes, with its weights."
     if kw.pop("image_size", None) is not None:
         raise UserError("the positions determine a masked autoencoder's image_size; leave it out")
     dim, own, patch, _ = state["patch_embed.proj.weight"].shape
-    if own != channels:
-        raise UserError(f"the checkpoint has {own} channels, not {channels}; give channels={own}")
     size = math.isqrt(state["decoder_pos_embed"].shape[1] - 1) * patch
     heads = official_heads(variant, dim) if heads is None else heads
-    kw |= dict(image_size=size, patch_size=patch, channels=own, dim=dim)
+    kw |= dict(
+        image_size=size, patch_size=patch, channels=agreed("channels", own, channels), dim=dim
+    )
     architecture = Architecture(variant, heads=heads, **kw)
     return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
 
@@ -393,7 +395,7 @@ def masked_vit_names(
 def load_masked_vit(
     state: Mapping[str, Tensor],  # ViT-MAE of CRATE's repository, perhaps wrapped
     heads: int | None = None,  # K of the encoder; None: as in the published size
-    channels: int = 3,  # image channels
+    channels: int | None = None,  # image channels; must agree with the checkpoint
     **kw,  # `norm_eps`, `decoder_heads`, `dropout` of `Architecture`
 ) -> MaskedAutoencoder:
     "Load a checkpoint; raise a `UserError` for a missing or misshapen tensor."

@@ -15,19 +15,10 @@ from torch import Tensor
 from ..core import UserError, check_choice, user_errors, resolve
 from .layer import VARIANTS
 from .family import Architecture, CRATE, LayeredModel, official_heads
-from .checkpoints import FORMATS, CheckpointFormat, build_fitting, from_official
+from .checkpoints import FORMATS, agreed, build_fitting, from_official
 from .checkpoints import numbers_of, port_of_jax, recognise, unwrap
 
 # %% ../../nbs/models/official.ipynb #4a929a20
-_NEEDED = (
-    "tokeniser.cls_token",
-    "tokeniser.positions",
-    "tokeniser.embed.1.weight",
-    "head.1.weight",
-    "layers.0.norm_compress.weight",
-)
-
-
 def _variant_of(system: str, theirs: Iterable[str], ours: Iterable[str]) -> str:
     "The row of `VARIANTS` for a checkpoint of a system."
     if system == "vit":
@@ -49,31 +40,6 @@ def _norm_twice(theirs: Iterable[str], said: bool | None) -> bool:
         raise UserError("norm_twice applies only to a ViT with 'fc_norm'; leave it out")
     return bool(said)
 
-
-def _check_needed(form: CheckpointFormat, state: Mapping[str, Tensor]):
-    "Raise a `UserError` unless the tensors that determine the sizes are present."
-    for name in _NEEDED:
-        if name not in state:
-            raise UserError(f"not a checkpoint of {form.system}: no tensor for {name!r}")
-    for name, dims in (("tokeniser.embed.1.weight", 2), ("tokeniser.positions", 3)):
-        if state[name].ndim != dims:
-            shape = tuple(state[name].shape)
-            raise UserError(
-                f"{name!r} of the checkpoint is {shape}; it must have {dims} dimensions"
-            )
-
-
-def _depth_of(state: Mapping[str, Tensor]) -> int:
-    "The number of layers; raise a `UserError` for a gap in their numbers."
-    numbers = numbers_of(state, "layers.")
-    beyond = sorted(numbers - {str(l) for l in range(len(numbers))})
-    if beyond:
-        raise UserError(
-            f"the checkpoint has {len(numbers)} layers, one of them numbered {beyond[0]!r}; "
-            "layers must be numbered from 0 without gaps"
-        )
-    return len(numbers)
-
 # %% ../../nbs/models/official.ipynb #6b0d0010
 def _architecture_of(
     variant: str,
@@ -85,8 +51,7 @@ def _architecture_of(
 ) -> Architecture:
     "Infer the architecture from the shapes of a renamed state dict."
     dim, patch_dim = state["tokeniser.embed.1.weight"].shape
-    patch, depth = _patch_size(patch_dim, channels), _depth_of(state)
-    classes = len(state["head.1.weight"])
+    patch = _patch_size(patch_dim, channels)
     inner = len(state["layers.0.compress.U"]) if "layers.0.compress.U" in state else dim
     if heads is None and variant == "crate-identity":
         heads = 1  # the official CRATE has no output map if it has one head
@@ -102,9 +67,9 @@ def _architecture_of(
         image_width=width,
         patch_size=patch,
         channels=channels,
-        num_classes=classes,
+        num_classes=len(state["head.1.weight"]),
         dim=dim,
-        depth=depth,
+        depth=len(numbers_of(state, "layers.")),
         heads=heads,
         head_dim=None if inner == dim else inner // heads,
     )
@@ -126,36 +91,21 @@ def _image_size(
     patches: int | None, patch: int, said: int | Sequence[int] | None
 ) -> tuple[int, int]:  # height and width
     "The image size; raise a `UserError` if the positions, if any, do not determine or fit it."
-    if patches is None and said is None:
-        return 16 * patch, 16 * patch
-    side = math.isqrt(patches or 0)
-    if said is None and side**2 != patches:
+    side = 16 if patches is None else math.isqrt(patches)
+    if said is None and patches not in (None, side**2):
         raise UserError(
             f"the checkpoint has positions for {patches} patches, which form no square; "
             "give image_size=(height, width) in pixels"
         )
     said = side * patch if said is None else said
-    sides = (said, said) if isinstance(said, int) else tuple(said)
-    if len(sides) != 2 or not all(isinstance(s, int) and s > 0 for s in sides):
-        raise UserError(f"image_size is {said!r}; give the side in pixels, or (height, width)")
-    height, width = sides
-    if patches is None:
-        return height, width
-    if height % patch or width % patch or height * width != patches * patch**2:
+    height, width = (said, said) if isinstance(said, int) else said
+    fits = height % patch == width % patch == 0 and height * width == (patches or 0) * patch**2
+    if patches is not None and not fits:
         raise UserError(
             f"images of {height} x {width} pixels are not {patches} patches of {patch} x {patch}, "
             "as in the checkpoint; give another image_size or channels, or leave both out"
         )
     return height, width
-
-
-def _check_options(form: CheckpointFormat, options: Mapping[str, object]):
-    for name in options:
-        if name not in ("eta", "lam", "dropout", "norm_twice", "norm_eps", "head_eps", "pool"):
-            raise UserError(
-                f"{name} is not an option for a checkpoint of {form.system}; "
-                "allowed: heads, channels, eta, lam, dropout, norm_eps, head_eps"
-            )
 
 # %% ../../nbs/models/official.ipynb #6b0d0062
 def _one_head(theirs: Mapping[str, Tensor], read: str | None) -> dict[str, Tensor]:
@@ -179,39 +129,37 @@ def _load_named(
     system: str,
     theirs: Mapping[str, Tensor],
     heads: int | None,
-    channels: int,
+    channels: int | None,
     image_size: int | Sequence[int] | None = None,
     **kw,
 ) -> LayeredModel:
     "Load a system whose tensors differ from ours only in their names."
     form = FORMATS[system]
-    _check_options(form, kw)
-    ours = from_official(theirs, system)
-    _check_needed(form, ours)
+    ours = from_official(theirs, form)
+    if form.kernels:
+        channels = agreed("channels", theirs[form.kernels].shape[1], channels)
     kw = dict(head_eps=form.head_eps) | kw
     variant = _variant_of(system, theirs, ours)
-    architecture = _architecture_of(variant, ours, heads, channels, image_size, **kw)
-    return build_fitting(lambda: CRATE(**asdict(architecture)), ours, system)
+    a = _architecture_of(variant, ours, heads, channels or 3, image_size, **kw)
+    return build_fitting(lambda: CRATE(**asdict(a)), ours)
 
 
 def load_jax(
     state: Mapping[str, Tensor],  # parameters of CRATE-alpha's JAX code, from `unwrap`
     heads: int | None = None,  # K; must agree with the checkpoint
-    channels: int = 3,  # of the images
+    channels: int | None = None,  # of the images; must agree with the checkpoint
     **kw,  # as for `load_official`
 ) -> LayeredModel:
     "Load CRATE-alpha from JAX parameters; every LayerNorm has an eps of 1e-6 there."
     own = next((t.shape[1] for key, t in state.items() if key.endswith("/proj/kernel")), 1)
-    if heads not in (None, own):
-        raise UserError(f"the checkpoint has {own} heads, not {heads}; leave heads out")
-    kw = dict(head_eps=1e-6) | kw
-    return _load_named("crate-alpha", port_of_jax(state), own, channels, **kw)
+    port, kw = port_of_jax(state), dict(head_eps=1e-6) | kw
+    return _load_named("crate-alpha", port, agreed("heads", own, heads), channels, **kw)
 
 # %% ../../nbs/models/official.ipynb #304ff0cb
 def load_hyper_set(
     state: Mapping[str, Tensor],  # state dict of Hyper-SET's code for image classification
     heads: int | None = None,  # K; must agree with the checkpoint
-    channels: int = 3,  # of the images
+    channels: int | None = None,  # of the images; None: 3
     image_size: int | Sequence[int] | None = None,  # (pixels); None: 16 patches a side
     recurrences: int | None = None,  # applications of each layer; None: 12 in all
     **kw,  # `dropout` and `head_eps` as for `Architecture`
@@ -222,46 +170,29 @@ def load_hyper_set(
             "a checkpoint of hyper-set-basic, which normalises its time embedding once more, has "
             "no model here; give one of the type hyper-set"
         )
-    ours = from_official(state, "hyper-set")
-    own = ("tokeniser.embed.1.weight", "head.1.weight", "layers.0.compress.query.weight")
-    for name in (*own, "layers.0.steps.embed.0.weight"):  # they determine the sizes
-        if name not in ours:
-            raise UserError(f"an incomplete checkpoint of Hyper-SET: no tensor for {name!r}")
-    found = len(ours[own[0]]) // max(len(ours[own[2]]), 1)
-    if heads not in (None, found):
-        raise UserError(f"the checkpoint has {found} heads, not {heads}; leave heads out")
-    layers = _depth_of(ours)
+    ours = from_official(state, FORMATS["hyper-set"])
+    width, of_head = (len(ours[k]) for k in ("head.0.weight", "layers.0.compress.query.weight"))
+    layers = len(numbers_of(ours, "layers."))
     times = recurrences or max(12 // layers, 1)
     kw |= dict(depth=layers * times, recurrences=times)
     kw |= dict(time_width=ours["layers.0.steps.embed.0.weight"].shape[1])
-    a = _architecture_of("hyper-set", ours, found, channels, image_size, **kw)
-    return build_fitting(lambda: CRATE(**asdict(a)), ours, "hyper-set")
+    heads = agreed("heads", width // of_head, heads)
+    a = _architecture_of("hyper-set", ours, heads, channels or 3, image_size, **kw)
+    return build_fitting(lambda: CRATE(**asdict(a)), ours)
 
 # %% ../../nbs/models/official.ipynb #6b0d0063
-def _as_built(system: str, a: Architecture, head: str | None) -> dict[str, object]:
+def _as_built(a: Architecture, head: str | None) -> dict[str, object]:
     "The settings of a model, by option names of `load_official`."
     row = VARIANTS[a.variant]
-    pool = a.pool or row.pool
-    eps = a.norm_eps or row.norm_eps
-    return dict(
-        heads=a.heads,
-        channels=a.channels,
+    pool, eps = a.pool or row.pool, a.norm_eps or row.norm_eps
+    return asdict(a) | dict(
         pool="mean" if pool == "all" else pool,
-        eta=a.eta,
-        lam=a.lam,
         norm_eps=eps,
         head_eps=a.head_eps or eps,
-        tokens_norm=a.tokens_norm if system == "tost" else None,
         decoder_heads=a.decoder_heads or a.heads,
+        recurrences=a.recurrences or a.depth,
         head=head,
-        **(_recurrent(a) if system == "hyper-set" else {}),
     )
-
-
-def _recurrent(a: Architecture) -> dict[str, object]:
-    height, width = a.image_size, a.image_width or a.image_size
-    size = height if width == height else (height, width)
-    return dict(recurrences=a.recurrences or a.depth, image_size=size)
 
 
 def _other_patch(a: Architecture) -> str:
@@ -270,50 +201,34 @@ def _other_patch(a: Architecture) -> str:
     return next((f"{a.patch_dim // p**2} x {p} x {p}" for p in sides), "")
 
 
-def _settle(system: str, built: Mapping[str, object], said: Mapping[str, object], a: Architecture):
-    "Raise for options that contradict the model; warn of settings that we assumed."
-    form = FORMATS[system]
-    for name, value in said.items():
-        if name in built and value not in (None, built[name]):
-            raise UserError(
-                f"a checkpoint of {form.system} is built with {name}={built[name]!r} here, not "
-                f"with {name}={value!r}; run it with its original code"
-            )
-    other = _other_patch(a) if system == "crate" else ""  # convolutions tell their channels
-    untold = [
-        *form.undetermined,
-        *(["head"] if built["head"] else []),
-        *(["channels"] if other else []),
-    ]
-    assumed = [f"{name}={built[name]!r}" for name in untold if said.get(name) is None]
+def _settle(system: str, a: Architecture, head: str | None, said: Mapping[str, object]):
+    "Raise for a pool that contradicts the model; warn of settings that we assumed."
+    form, built = FORMATS[system], _as_built(a, head)
+    of = f"a checkpoint of {form.system}"
+    if said["pool"] not in (None, built["pool"]):
+        raise UserError(
+            f"{of} is built with pool={built['pool']!r} here, not with pool={said['pool']!r}; "
+            "run it with its original code"
+        )
+    other = _other_patch(a) if system == "crate" and said["channels"] is None else ""
+    untold = [*form.undetermined, *["head"] * bool(head), *["channels"] * bool(other)]
+    assumed = ", ".join(f"{k}={built[k]!r}" for k in untold if said.get(k) is None)
+    if other:
+        read = f"{a.channels} x {a.patch_size} x {a.patch_size}"
+        assumed += f" ({a.patch_dim} values of a patch are {read} and could be {other})"
     if assumed:
-        listed = " and ".join(filter(None, [", ".join(assumed[:-1]), assumed[-1]]))
-        patch = f"{a.channels} x {a.patch_size} x {a.patch_size}"
-        read = f"; {a.patch_dim} values of a patch are read as {patch} and could be {other}"
         warnings.warn(
-            f"a checkpoint of {form.system} is built as {a.variant} with {listed}, "
-            f"which the tensors do not determine; confirm or override ({', '.join(assumed)})"
-            + (read if other and said.get("channels") is None else ""),
+            f"{of} is built as {a.variant} with {assumed}, which the tensors do not determine; "
+            "confirm or override them",
             stacklevel=3,
         )
 
 # %% ../../nbs/models/official.ipynb #6b0d0064
-def _options(system: str, said: dict[str, Any]) -> dict[str, Any]:
+def _options(system: str, said: Mapping[str, Any]) -> dict[str, Any]:
     kw = {name: value for name, value in said.items() if value is not None}
     if system == "crate" and kw.get("pool") == "mean":
-        kw["pool"] = "all"  # the official mean includes the class token
-    else:
-        kw.pop("pool", None)
-    return kw
-
-
-def _channels(theirs: Mapping[str, Tensor], system: str, said: int | None) -> int:
-    "Image channels, which the kernel of a patch convolution determines."
-    kernels = theirs.get(FORMATS[system].kernels or "")
-    own = None if kernels is None or kernels.ndim != 4 else kernels.shape[1]
-    if None not in (own, said) and own != said:
-        raise UserError(f"the checkpoint has {own} image channels, not {said}; leave channels out")
-    return own or said or 3
+        return kw | dict(pool="all")  # the official mean includes the class token
+    return {name: value for name, value in kw.items() if name != "pool"}
 
 
 def load_official(
@@ -366,29 +281,26 @@ def load_official(
 
     Examples
     --------
-    >>> from crate_nb import crate_tiny, load_official
-    >>> from crate_nb.models.checkpoints import official_key
-    >>> small = crate_tiny(image_size=32, patch_size=8)
-    >>> state = {official_key(name): t for name, t in small.state_dict().items()}
-    >>> said = dict(channels=3, pool="class", eta=0.1, lam=0.1, norm_eps=1e-5)
-    >>> load_official(state, heads=6, **said).config["depth"]
+    >>> import torch
+    >>> from crate_nb import load_official
+    >>> state = torch.load("crate_tiny.pth", weights_only=True)  # doctest: +SKIP
+    >>> load_official(state, pool="class").config["depth"]  # doctest: +SKIP
     12
     """
     theirs = unwrap(state)
     system = recognise(theirs)
-    said = dict(pool=pool, tokens_norm=tokens_norm, image_size=image_size) | kw
-    if _norm_twice(theirs, norm_twice):
-        said["norm_twice"] = True
+    said = dict(heads=heads, channels=channels, image_size=image_size, pool=pool) | kw
+    said |= dict(tokens_norm=tokens_norm, norm_twice=_norm_twice(theirs, norm_twice) or None)
     load = resolve(FORMATS[system].loader or partial(_load_named, system))
-    with user_errors("the shapes in the checkpoint fit no model", "get a complete copy"):
+    with user_errors("the tensors in the checkpoint fit no model", "get a complete copy"):
         is_demo = system == "crate" and "head.weight" in theirs
         if system == "crate" or head is not None:
             theirs = _one_head(theirs, head)
-        own = 6 if heads is None and is_demo and theirs["cls_token"].numel() == 768 else heads
-        colours = _channels(theirs, system, channels)
-        model = load(theirs, heads=own, channels=colours, **_options(system, said))
-    built = _as_built(system, model.architecture, head or ("classes" if is_demo else None))
-    given = dict(heads=heads, channels=channels, head=head) | said
-    _settle(system, built, given, model.architecture)
+        options = dict(heads=None, channels=None) | _options(system, said)
+        if is_demo and heads is None and theirs["cls_token"].numel() == 768:
+            options["heads"] = 6
+        model = load(theirs, **options)
+    read = head or ("classes" if is_demo else None)
+    _settle(system, model.architecture, read, said | dict(head=head))
     model.grid_is_guess = image_size is None and isinstance(model, CRATE)
     return model

@@ -15,7 +15,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError
 from .sparsify import MLP
-from .checkpoints import build_fitting, from_official, numbers_of
+from .checkpoints import FORMATS, agreed, build_fitting, from_official, numbers_of
 from .layer import VARIANTS, LayerScale, Layer
 from .family import Architecture
 from .family import LayeredClassifier, check_model, init_linear, prepend
@@ -161,47 +161,28 @@ class TostVision(LayeredClassifier):
             z = layer(z)
         return z[:, 0]
 
-# %% ../../nbs/models/tost.ipynb #7a050015
-def _architecture_of(state: Mapping[str, Tensor], heads: int | None, image_size: int, **kw):
-    "Infer the architecture from the shapes of a renamed state dict."
-    for name in kw:
-        if name not in ("dropout", "tokens_norm"):
-            raise UserError(
-                f"ToST has no {name}; allowed: heads, channels, image_size, tokens_norm, dropout"
-            )
-    for name in ("head.1.weight", "stem.0.0.weight", "layers.0.compress.temp"):
-        if name not in state:  # they determine the sizes
-            raise UserError(f"an incomplete checkpoint of ToST: no tensor for {name!r}")
-    classes, dim = state["head.1.weight"].shape
-    own = len(state["layers.0.compress.temp"])
-    if heads not in (None, own):
-        raise UserError(f"the checkpoint has {own} heads, not {heads}; leave heads out")
-    return Architecture(
-        variant="tost-vision",
-        image_size=image_size,
-        patch_size=2 ** len(numbers_of(state, "stem.")),
-        channels=state["stem.0.0.weight"].shape[1],
-        num_classes=classes,
-        dim=dim,
-        depth=len(numbers_of(state, "layers.")),
-        heads=own,
-        **kw,
-    )
-
 # %% ../../nbs/models/tost.ipynb #7a050016
 def load_tost(
     state: Mapping[str, Tensor],  # state dict of ToST's vision code
     heads: int | None = None,  # K; must agree with the checkpoint
-    channels: int = 3,  # image channels; must agree with the first convolution
+    channels: int | None = None,  # image channels; must agree with the checkpoint
     image_size: int = 224,  # side of the images (pixels)
-    **kw,  # `dropout` and `tokens_norm` as for `Architecture`
+    tokens_norm: bool = True,  # whether class attention normalises all tokens
+    dropout: float = 0.0,  # as for `Architecture`
 ) -> TostVision:
     "Load a ToST checkpoint; raise a `UserError` for a missing or misshapen tensor."
-    ours = from_official(state, "tost")
-    architecture = _architecture_of(ours, heads, image_size, **kw)
-    if architecture.channels != channels:
-        raise UserError(
-            f"the checkpoint reads images of {architecture.channels} channels, not {channels}; "
-            f"load_official(state, channels={architecture.channels})"
-        )
-    return build_fitting(lambda: TostVision(architecture), ours, "tost")
+    ours = from_official(state, FORMATS["tost"])
+    classes, dim = ours["head.1.weight"].shape
+    architecture = Architecture(
+        variant="tost-vision",
+        image_size=image_size,
+        patch_size=2 ** len(numbers_of(ours, "stem.")),
+        channels=agreed("channels", ours["stem.0.0.weight"].shape[1], channels),
+        num_classes=classes,
+        dim=dim,
+        depth=len(numbers_of(ours, "layers.")),
+        heads=agreed("heads", len(ours["layers.0.compress.temp"]), heads),
+        dropout=dropout,
+        tokens_norm=tokens_norm,
+    )
+    return build_fitting(lambda: TostVision(architecture), ours)

@@ -11,13 +11,14 @@ import json, math, re, warnings
 from argparse import Namespace
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path, PosixPath
-from typing import Any, get_args
+from typing import Any
 import numpy as np, torch, torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor
-from ..core import UserError, as_path, parse_json, plain_torch, tensor_digest, content_digest
+from ..core import UserError, as_path, parse_json, plain_torch, tensor_digest
+from ..core import content_digest, user_errors
 from .checkpoints import MOST_LAYERS, load_weights, numbers_of, read_safetensors
 from .checkpoints import unwrap
 from .layer import VARIANTS
@@ -105,13 +106,10 @@ class TrainedWeights:
 def _file_of(path: Path) -> Path:
     "The file itself, or the weights file of an exported folder."
     file = path / "model.safetensors" if path.is_dir() else path
-    if not file.is_file():
-        what = "holds no model.safetensors" if path.is_dir() else "does not exist"
-        raise UserError(
-            f"{path} {what}; give an exported folder, a .safetensors file, "
-            "or an official checkpoint"
-        )
-    return file
+    if file.is_file():
+        return file
+    what = "holds no model.safetensors" if path.is_dir() else "does not exist"
+    raise UserError(f"{path} {what}; give an exported folder, or an official checkpoint")
 
 
 def _inert() -> list[Any]:
@@ -138,44 +136,17 @@ def _read_pickle(path: Path) -> Any:
             f"{path} is no file of plain tensors, and nothing in it was run; {remedy}"
         ) from e
 
-# %% ../../nbs/models/weights.ipynb #a1c0000e
-def _state_of(loaded: Any, path: Path) -> dict[str, Tensor]:
-    "The state dict of a checkpoint, without wrappers and prefixes."
-    try:
-        state = unwrap(loaded)
-    except UserError as e:
-        raise UserError(f"{path}: {e}") from None
-    if not state:
-        raise UserError(f"{path} holds no tensors; give a file of a model's state_dict()")
-    return state
-
 # %% ../../nbs/models/weights.ipynb #a1c00010
-def _architecture(stored: Mapping[str, Any]) -> Architecture:
-    "An architecture from JSON; raise a `TypeError` for a wrong type."
-    for field in fields(Architecture):
-        value = stored.get(field.name, field.default)
-        allowed = get_args(field.type) or (field.type,)
-        if type(value) not in allowed and not (float in allowed and type(value) is int):
-            raise TypeError(f"{field.name} is {value!r}")
-    return Architecture(**stored)
-
-
-def _values(text: str, path: Path) -> dict[str, Any]:
-    try:
+def _description(text: str) -> dict[str, Any]:
+    "The description of a file of ours, with its `Architecture`."
+    with user_errors("its description can't be read", "it is damaged, or from a newer crate_nb"):
         about = parse_json(text)
         if about["format"] > FORMAT:
             raise UserError(f"its format is newer than crate_nb supports ({FORMAT}); upgrade it")
         digest = about.pop("told_digest", None)
-        if about.pop("format") > 1 and digest != content_digest(dict(format=FORMAT) | about):
+        if about["format"] > 1 and digest != content_digest(about):
             raise UserError("its description was changed; copy it again")
-        return about | dict(architecture=_architecture(about["architecture"]))
-    except UserError as e:
-        raise UserError(f"{path}: {e}") from None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
-        raise UserError(
-            f"{path}: its description can't be read ({type(e).__name__}: {e}); "
-            "it is damaged, or from a newer crate_nb"
-        ) from e
+        return about | dict(architecture=Architecture(**about["architecture"]))
 
 
 def misfits(
@@ -190,37 +161,32 @@ def misfits(
     return [k for k in {**state, **shapes} if k not in state or state[k].shape != shapes.get(k)]
 
 
-def _check_described(path: Path, state: Mapping[str, Tensor], architecture: Architecture):
-    "Raise a `UserError` unless the tensors of a file match its architecture."
-    if wrong := misfits(state, architecture):
+def _own(name: str, state: Mapping[str, Tensor], text: str) -> TrainedWeights:
+    "Weights of a file of ours; half precision becomes float32."
+    about = _description(text)
+    single = {k: v.float() if v.dtype == torch.float16 else v for k, v in state.items()}
+    if about.pop("digest", None) != weights_digest(single):
         raise UserError(
-            f"{path}: its tensors do not fit its description (first: {min(wrong)!r}); "
-            "it is damaged or was edited, copy it again"
+            "it is damaged (its tensors are not those that were written); copy it again"
         )
-
-
-def _own(path: Path, name: str, state: dict[str, Tensor], text: str) -> TrainedWeights:
-    "Read a file of ours; convert half precision to float32."
-    about = _values(text, path)
-    state = {k: v.float() if v.dtype == torch.float16 else v for k, v in state.items()}
-    if about.pop("digest", None) != weights_digest(state):
-        raise UserError(
-            f"{path} is damaged (its tensors are not those that were written); copy it again"
-        )
-    architecture = about.pop("architecture")
-    _check_described(path, state, architecture)
-    return TrainedWeights(name, state, architecture, "crate_nb", about)
-
-# %% ../../nbs/models/weights.ipynb #a1c00012
-def _official(path: Path, name: str, state: dict[str, Tensor], **options: Any) -> TrainedWeights:
-    with plain_torch():
-        try:
-            model = load_official(state, **options)
-        except UserError as e:
-            raise UserError(f"{path}: {e}") from None
-    return TrainedWeights(name, model.state_dict(), model.architecture, "official", {})
+    return TrainedWeights(name, single, about.pop("architecture"), "crate_nb", about)
 
 # %% ../../nbs/models/weights.ipynb #a1c00013
+def _weights_of(name: str, loaded: Any, metadata: Mapping[str, str], **options) -> TrainedWeights:
+    "The weights in the content of a file of ours, or of an official checkpoint."
+    state = unwrap(loaded)
+    if "crate_nb" in metadata:
+        return _own(name, state, metadata["crate_nb"])
+    if any(key.startswith("layers.") for key in state):
+        raise UserError(
+            "it holds tensors without an architecture; export the run that trained it "
+            "(crate-nb export ID FOLDER) and give the folder"
+        )
+    with plain_torch():
+        model = load_official(state, **options)
+    return TrainedWeights(name, model.state_dict(), model.architecture, "official", {})
+
+
 def read_weights(
     path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
     heads: int | None = None,  # K of an official checkpoint; None: as in the published size
@@ -233,15 +199,10 @@ def read_weights(
         start = f.read(9)
     is_safe = start[8:] == b"{" and not start.startswith(b"PK")
     loaded, metadata = read_safetensors(file) if is_safe else (_read_pickle(file), {})
-    state = _state_of(loaded, file)
-    if "crate_nb" in metadata:
-        return _own(file, path.name, state, metadata["crate_nb"])
-    if any(name.startswith("layers.") for name in state):
-        raise UserError(
-            f"{file} holds tensors without an architecture; "
-            "export the run that trained it (crate-nb export ID FOLDER) and give the folder"
-        )
-    return _official(file, path.name, state, heads=heads, **options)
+    try:
+        return _weights_of(path.name, loaded, metadata, heads=heads, **options)
+    except UserError as e:
+        raise UserError(f"{file}: {e}") from None
 
 # %% ../../nbs/models/weights.ipynb #a1c0001a
 def resize_positions(
