@@ -243,11 +243,9 @@ def unwrap(
             "give the result of torch.load(path, map_location='cpu', weights_only=True)"
         )
     flat = _flat(state)
-    if any(map(_is_array, flat.values())):
-        state = {k.removeprefix("params/"): _as_tensor(v) for k, v in flat.items()}
-    state = {k: v for k, v in state.items() if k != "n_averaged"}  # a counter of AveragedModel
-    plain = {_without_prefix(str(k)): v for k, v in state.items()}
-    if len(plain) < len(state):
+    flat.pop("n_averaged", None)  # a counter of AveragedModel
+    plain = {_without_prefix(key): value for key, value in flat.items()}
+    if len(plain) < len(flat):
         raise UserError("two tensors of the checkpoint have one name apart from prefixes; give one")
     for key, tensor in plain.items():
         _check_weight(key, tensor)
@@ -275,9 +273,7 @@ def _without_prefix(key: str) -> str:
 
 
 def _check_weight(key: str, tensor: object):
-    if isinstance(tensor, Mapping):
-        kind = "dict, not a tensor; if it holds the weights, give that dict"
-    elif not isinstance(tensor, Tensor):
+    if not isinstance(tensor, Tensor):
         kind = type(tensor).__name__
     elif tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
         kind = "tensor without plain entries"
@@ -293,24 +289,18 @@ def _check_weight(key: str, tensor: object):
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0030
 def _flat(state: Mapping, start: str = "", depth: int = 9) -> dict[str, Any]:
-    "Nested dicts as one, with names joined by slashes."
+    "Nested dicts as one, with names joined by slashes; floating-point arrays become tensors."
     flat: dict[str, Any] = {}
     for name, value in state.items():
-        is_dict = isinstance(value, Mapping) and depth
-        inner = _flat(value, f"{start}{name}/", depth - 1) if is_dict else {f"{start}{name}": value}
-        flat |= inner
+        key = f"{start}{name}".removeprefix("params/")
+        if isinstance(value, Mapping) and depth:
+            flat |= _flat(value, f"{key}/", depth - 1)
+        elif hasattr(value, "__array__") and not isinstance(value, Tensor):  # of numpy or JAX
+            array = np.array(value)
+            flat[key] = torch.from_numpy(array) if array.dtype.kind == "f" else value
+        else:
+            flat[key] = value
     return flat
-
-
-def _is_array(value: object) -> bool:
-    "Whether this is an array of numpy or JAX."
-    return hasattr(value, "__array__") and not isinstance(value, Tensor)
-
-
-def _as_tensor(value: Any) -> Any:
-    "Convert a floating-point array to a tensor; leave other values."
-    is_float = _is_array(value) and np.asarray(value).dtype.kind == "f"
-    return torch.from_numpy(np.array(value)) if is_float else value
 
 # %% ../../nbs/models/checkpoints.ipynb #5c0e0006
 def kernels_as_rows(

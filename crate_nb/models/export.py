@@ -9,10 +9,10 @@ __all__ = ['export_onnx']
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
-import importlib, io, logging, tempfile, warnings
+import io, logging, tempfile, warnings
 import torch
 from torch import Tensor, nn
-from ..core import UserError, as_path, check_kind, user_errors, write_atomic
+from ..core import as_path, user_errors, write_atomic
 from .attention import attention_maps
 from .family import LayeredClassifier
 from .probe import evaluating
@@ -65,18 +65,9 @@ def export_onnx(model: LayeredClassifier, path: str | Path, attention: bool = Fa
     >>> small = crate_tiny(image_size=32, patch_size=8, depth=2)
     >>> export_onnx(small, "small.onnx")  # doctest: +SKIP
     """
-    check_kind(model, LayeredClassifier, "give a classifier, such as from_pretrained(folder)")
-    try:
-        for package in ("onnx", "onnxscript"):
-            importlib.import_module(package)
-    except ImportError as e:
-        raise UserError(
-            f"an ONNX file needs {e.name}, which is not installed: pip install 'crate_nb[onnx]'"
-        ) from None
     a = model.architecture
-    parameter = next(model.parameters())
     images = torch.zeros(2, a.channels, a.image_size, a.image_width or a.image_size)
-    images = images.to(parameter)
+    images = images.to(next(model.parameters()))
     if attention:  # fail now, with a reason, if there are none
         attention_maps(model, images)
     numbers = range(1, a.depth + 1)
@@ -85,9 +76,9 @@ def export_onnx(model: LayeredClassifier, path: str | Path, attention: bool = Fa
     options: Any = dict(input_names=["images"], output_names=names, verbose=False)
     for library in ("torch.onnx", "onnx_ir", "onnxscript"):
         logging.getLogger(library).setLevel(logging.ERROR)
-    failure = f"{a.variant} can't be written as ONNX"
+    failure, remedy = f"{a.variant} can't be written as ONNX", "pip install 'crate_nb[onnx]'"
     quiet, silent = warnings.catch_warnings(action="ignore"), redirect_stdout(io.StringIO())
-    with evaluating(model), quiet, silent, user_errors(failure, "use torch.export.export"):
+    with evaluating(model), quiet, silent, user_errors(failure, remedy):
         program: Any = torch.onnx.export(
             _WithLayers(model, attention),
             (images,),

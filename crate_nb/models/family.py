@@ -475,8 +475,8 @@ class LayeredModel(nn.Module):
 
     architecture: Architecture  # variant and sizes
     layers: Sequence[Layer]  # an nn.ModuleList, which is not typed by its elements
-    about: Any  # description of an exported model; may be absent
-    card: Any  # model card of the weights; may be absent
+    about: Any  # description of an exported model; may be absent or None
+    card: Any  # model card of the weights; may be absent or None
     grid_is_guess: bool = False  # whether the file of the weights may be of images not square
 
     def tokens(

@@ -58,9 +58,8 @@ class About:
             )
 
     def as_dict(self) -> dict:  # metadata of the weights file
-        "All fields except the architecture, plus the image size."
-        plain = {k: v for k, v in asdict(self).items() if k != "architecture"}
-        return plain | dict(image_size=self.architecture.image_size)
+        "All fields except the architecture."
+        return {k: v for k, v in asdict(self).items() if k != "architecture"}
 
     def standardise(
         self,
@@ -89,9 +88,8 @@ def _about_of(weights: TrainedWeights) -> About | None:
     if "classes" not in weights.about:
         return None
     with user_errors(f"the description in {weights.file} is invalid", "save the model again"):
-        facts: Any = {k: weights.about[k] for k in _FACTS}
-        lists: Any = {k: tuple(facts[k]) for k in ("classes", "mean", "std")}
-        return About(weights.architecture, **(facts | lists))
+        classes, mean, std, *others = (weights.about[k] for k in _FACTS)
+        return About(weights.architecture, tuple(classes), tuple(mean), tuple(std), *others)
 
 # %% ../../nbs/models/hub.ipynb #e946c0df
 @dataclass(frozen=True)
@@ -287,10 +285,7 @@ def load(
     card, about = _card_of(path, weights), _about_of(weights)
     model = _built(cls, weights.architecture, weights.file)
     model.load_state_dict(weights.state)
-    if about is not None:
-        model.about = about
-    if card is not None:
-        model.card = card
+    model.about, model.card = about, card
     return model.eval()
 
 # %% ../../nbs/models/hub.ipynb #90aac15f

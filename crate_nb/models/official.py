@@ -57,8 +57,6 @@ def _architecture_of(
         heads = 1  # the official CRATE has no output map if it has one head
     elif heads is None:
         heads = official_heads(variant, dim) if inner == dim else max(inner // 64, 1)
-    if inner % heads:
-        raise UserError(f"{heads} heads do not divide their common width of {inner}; give another")
     positions = state.get("tokeniser.positions")
     patches = None if positions is None else positions.shape[1] - 1
     height, width = _image_size(patches, patch, image_size)
@@ -165,11 +163,6 @@ def load_hyper_set(
     **kw,  # `dropout` and `head_eps` as for `Architecture`
 ) -> LayeredModel:
     "Load a checkpoint of Hyper-SET, of one layer or of several."
-    if any(key.startswith("time_mlp.1.2.") for key in state):
-        raise UserError(
-            "a checkpoint of hyper-set-basic, which normalises its time embedding once more, has "
-            "no model here; give one of the type hyper-set"
-        )
     ours = from_official(state, FORMATS["hyper-set"])
     width, of_head = (len(ours[k]) for k in ("head.0.weight", "layers.0.compress.query.weight"))
     layers = len(numbers_of(ours, "layers."))
@@ -224,13 +217,6 @@ def _settle(system: str, a: Architecture, head: str | None, said: Mapping[str, o
         )
 
 # %% ../../nbs/models/official.ipynb #6b0d0064
-def _options(system: str, said: Mapping[str, Any]) -> dict[str, Any]:
-    kw = {name: value for name, value in said.items() if value is not None}
-    if system == "crate" and kw.get("pool") == "mean":
-        return kw | dict(pool="all")  # the official mean includes the class token
-    return {name: value for name, value in kw.items() if name != "pool"}
-
-
 def load_official(
     state: Mapping[str, Any],
     heads: int | None = None,
@@ -291,12 +277,15 @@ def load_official(
     system = recognise(theirs)
     said = dict(heads=heads, channels=channels, image_size=image_size, pool=pool) | kw
     said |= dict(tokens_norm=tokens_norm, norm_twice=_norm_twice(theirs, norm_twice) or None)
+    options: dict[str, Any] = dict(heads=None, channels=None)
+    options |= {name: value for name, value in said.items() if value is not None and name != "pool"}
+    if system == "crate" and pool == "mean":
+        options["pool"] = "all"  # the official mean includes the class token
     load = resolve(FORMATS[system].loader or partial(_load_named, system))
     with user_errors("the tensors in the checkpoint fit no model", "get a complete copy"):
         is_demo = system == "crate" and "head.weight" in theirs
         if system == "crate" or head is not None:
             theirs = _one_head(theirs, head)
-        options = dict(heads=None, channels=None) | _options(system, said)
         if is_demo and heads is None and theirs["cls_token"].numel() == 768:
             options["heads"] = 6
         model = load(theirs, **options)

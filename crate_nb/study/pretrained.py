@@ -248,16 +248,6 @@ def _pixels(file: Path, about: About, strict: bool = False) -> Tensor | None:
         return None
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00027
-def _about_model(model: nn.Module) -> About:
-    about = getattr(unwrapped(model), "about", None)
-    if isinstance(about, About) and about.classes:
-        return about
-    raise UserError(
-        "this model has no names of classes; set model.about to an About of crate_nb.models.hub "
-        "before you save it, or give a classifier of from_record or export"
-    )
-
-
 @torch.no_grad()
 def predict(
     model: nn.Module, *images: str | Path | Sequence[str | Path], top: int = 1, batch_size: int = 64
@@ -301,7 +291,12 @@ def predict(
     >>> table.columns.tolist(), len(table)
     (['file', 'class', 'probability'], 2)
     """
-    about, weight = _about_model(model), next(model.parameters())
+    about, weight = getattr(unwrapped(model), "about", None), next(model.parameters())
+    if not isinstance(about, About) or not about.classes:
+        raise UserError(
+            "this model has no names of classes; set model.about to an About of "
+            "crate_nb.models.hub before you save it, or give a classifier of from_record or export"
+        )
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top is {top}; allowed: 1 to {len(about.classes)}, the number of classes")
     paths: list[Any] = [p for i in images for p in (i if isinstance(i, (list, tuple)) else [i])]
