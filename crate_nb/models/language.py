@@ -268,7 +268,7 @@ def _renamed(state: dict[str, Tensor], form: CheckpointFormat) -> dict[str, Tens
 
 # %% ../../nbs/models/language.ipynb #52d42542
 def load_language(
-    state: Mapping[str, Any],  # state dict, with any wrappers and prefixes
+    state: Mapping[str, Any],  # state dict, perhaps in known wrappers
     heads: int,  # K
 ) -> LanguageModel:  # in evaluation mode
     "Load CRATE-GPT or ToST's language model; a `UserError` if a tensor is missing or does not fit."

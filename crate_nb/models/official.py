@@ -235,7 +235,7 @@ def load_official(
     Parameters
     ----------
     state : mapping
-        State dict, with any wrappers and prefixes, or nested arrays of CRATE-alpha's JAX code.
+        State dict, perhaps in known wrappers, or nested arrays of CRATE-alpha's JAX code.
     heads : int, optional
         K; None: as in the published size.
     channels : int, optional
