@@ -716,7 +716,7 @@ def measure_command(id, scale, dataset, device, init, settings):
     "else numbers]",
 )
 @click.option("--half", is_flag=True, help="Round to half precision, which halves the file.")
-@click.option("--force", is_flag=True, help="Write into a folder that holds something.")
+@click.option("--force", is_flag=True, help="Replace a saved model.")
 def export_command(id, folder, scale, classes, half, force):
     """Export the trained model of the record ID to FOLDER.
 

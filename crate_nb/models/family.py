@@ -517,7 +517,7 @@ class LayeredModel(nn.Module):
         half: bool = False,  # store in half precision; the model itself is unchanged
         card: str
         | None = None,  # markdown; None: the one loaded with the weights, else a plain one
-        force: bool = False,  # write into a folder that holds something
+        force: bool = False,  # replace a saved model
     ) -> Path:  # the folder, with `model.safetensors`, `config.json` and `README.md`
         "Save a folder for the Hugging Face hub; a `UserError` if it holds something."
         return resolve("crate_nb.models.hub:save")(self, folder, half, card, force)

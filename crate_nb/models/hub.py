@@ -189,15 +189,16 @@ def save(
     folder: str | Path,  # see `LayeredModel.save_pretrained`
     half: bool = False,  # round to half precision
     card: str | None = None,  # markdown
-    force: bool = False,  # write into a folder that holds something
+    force: bool = False,  # replace a saved model
 ) -> Path:  # the folder
     "Save a model as a folder; implements `save_pretrained`."
     model, folder = as_float32(model), as_path(folder).resolve()
     _check_unchanged(model)
-    if not force and (folder.is_file() or visible(folder, "*")):
+    is_used = folder.is_file() or visible(folder, "*")
+    if is_used and not (force and (folder / "model.safetensors").is_file()):
         raise UserError(
-            f"{folder} is neither new nor empty; name a new folder, or replace its "
-            f"{', '.join(_FILES)} with --force (force=True)"
+            f"{folder} is neither new nor empty; name a new folder, or replace a saved model with "
+            "--force (force=True)"
         )
     about, known = getattr(model, "about", None), getattr(model, "card", None)
     if card is None and known and known.digest == weights_digest(model.state_dict()):

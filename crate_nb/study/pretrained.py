@@ -198,7 +198,7 @@ def export(
     half : bool, default False
         Round to half precision, which halves the file size.
     force : bool, default False
-        Write into a folder that holds something, such as an earlier export.
+        Replace an earlier export.
 
     Returns
     -------
