@@ -7,10 +7,9 @@ __all__ = ['at_size', 'attention_maps', 'class_maps', 'token_keys', 'threshold_m
            'second_eigenvector', 'mask_cut', 'token_colours', 'draw_heads', 'draw_mask_cut', 'draw_token_colours']
 
 # %% ../../nbs/models/attention.ipynb #a77e0004
-import warnings
+import math, warnings
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +22,7 @@ from .compress import attend_to_few
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, sine_positions
 from .wrappers import as_written, inner_model
-from .probe import evaluating, towers_of
+from .probe import evaluating, known_layers
 from .tost import FourierPositions
 from .weights import resize_positions
 
@@ -96,12 +95,7 @@ def _number_of(layer: int, depth: int) -> int:  # 1 to L
 # %% ../../nbs/models/attention.ipynb #2d46a555
 def _own_attention(model: LayeredModel, x: Tensor, layer: int) -> _Attention:
     number = _number_of(layer, len(model.layers))
-    a, sides = model.architecture, tuple(x.shape[2:])
-    is_square = x.ndim == 4 and sides[0] == sides[1]
-    if not len(x) or not (is_square or sides == (a.image_size, a.image_width)):
-        raise UserError(
-            f"images of shape {tuple(x.shape)}; give square images, a batch (B, C, size, size)"
-        )
+    a, sides = model.architecture, x.shape[2:]
     if model.grid_is_guess:
         rows, columns = a.grid
         warnings.warn(
@@ -295,40 +289,20 @@ def _observed_attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
     return observer.kept[0]
 
 # %% ../../nbs/models/attention.ipynb #de415ae4
-def _own_model(model: nn.Module) -> LayeredModel | None:
-    "The model of this package that a model is or holds; a `UserError` if it has several towers."
-    if len(towers := [tower.split(".") for tower in towers_of(model)]) > 1:
-        differ = next(i for i, parts in enumerate(zip(*towers)) if len(set(parts)) > 1)
-        raise UserError(
-            f"a {type(model).__name__} holds several models; give one and what it reads: "
-            + " or ".join(f"model.{'.'.join(tower[: differ + 1])}" for tower in towers)
-        )
-    return next((m for m in model.modules() if isinstance(m, LayeredModel)), None)
-
-
-def _what_reads(own: LayeredModel, model: nn.Module, x: Tensor) -> Tensor:
-    "The images that a model within another one reads."
-    if own is model:
-        return x
-    seen: list[Tensor] = []
-    hook = own.register_forward_pre_hook(lambda _, args: seen.extend(args[:1]))
-    with hook, evaluating(model), as_written(), suppress(UserError):  # sizes may differ here
-        model(x)
-    if len(seen) != 1:
-        raise UserError(
-            f"the {type(own).__name__} within a {type(model).__name__} ran {len(seen)} times; "
-            "give it itself, and what it reads"
-        )
-    return seen[0]
-
-
 def _attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
     model = inner_model(model)
     check_kind(x, Tensor, "give a batch (B, C, H, W); of uint8 images: data.normalise(images)")
     if not isinstance(layer, int) or not layer:
         raise UserError(f"layer {layer!r}; give 1 to L, or -1 to -L from the end")
-    if (own := _own_model(model)) is not None:
-        return _own_attention(own, _what_reads(own, model, x), layer)
+    if isinstance(model, LayeredModel):
+        return _own_attention(model, x, layer)
+    own = [name for name, part in model.named_modules() if isinstance(part, LayeredModel)]
+    if own:
+        raise UserError(
+            f"a {type(model).__name__} holds a model of this package, {own[0]!r}; "
+            f"give it itself, model.get_submodule({own[0]!r}), and the images that it reads"
+        )
+    known_layers(model)  # a `UserError` for several towers, such as those of CLIP
     return _observed_attention(model, x, layer)
 
 
@@ -369,8 +343,7 @@ def attention_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
 def _pools_patches(model: nn.Module) -> bool:
     "Whether the head is known to pool the patches instead of reading the class token."
     if isinstance(model, LayeredModel):
-        a = model.architecture
-        return (a.pool or (VARIANTS[a.variant].pool if a.variant in VARIANTS else "")) == "mean"
+        return getattr(model, "pool", "") == "mean"
     pools = [getattr(module, "global_pool", "") for module in model.modules()]  # timm
     configs = [getattr(module, "config", None) for module in model.modules()]  # transformers
     return any(isinstance(pool, str) and pool not in ("", "token") for pool in pools) or any(
@@ -409,7 +382,7 @@ def class_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
     torch.Size([1, 3, 4, 4])
     """
     seen = _attention(model, x, layer)
-    model = _own_model(model) or inner_model(model)
+    model = inner_model(model)
     h, w = seen.patches()
     if not seen.class_token:
         raise UserError(
@@ -477,9 +450,6 @@ def iou(
         raise UserError(
             f"masks of {a.dtype} and {b.dtype}; give bool, such as threshold_mask(maps)"
         )
-    if a.shape[-2:] != b.shape[-2:]:
-        (h, w), (y, x) = a.shape[-2:], b.shape[-2:]
-        raise UserError(f"a mask of {h} x {w} and one of {y} x {x}; use to_pixels(mask, size)")
     both, either = (a & b).sum((-2, -1)), (a | b).sum((-2, -1))
     return torch.where(either == 0, 1.0, both / either.clamp(min=1))
 
@@ -545,7 +515,7 @@ def mask_cut(keys: Tensor, grid: tuple[int, int], masks: int = 1, tau: float = 0
     Raises
     ------
     UserError
-        If the keys do not fit the grid or are not finite, or if a number is out of range.
+        If the keys are not finite, or if tau is out of range.
 
     References
     ----------
@@ -559,21 +529,14 @@ def mask_cut(keys: Tensor, grid: tuple[int, int], masks: int = 1, tau: float = 0
     >>> mask_cut(keys, (2, 2)).tolist()
     [[[True, False], [False, False]]]
     """
-    h, w = grid
-    if keys.shape[:-1] != (h * w,):
-        raise UserError(
-            f"keys of shape {tuple(keys.shape)}; a grid of {h} x {w} needs {h * w} rows"
-        )
-    if masks < 1:
-        raise UserError(f"masks is {masks}; it must be at least 1")
-    left = torch.ones(h * w, dtype=torch.bool, device=keys.device)
+    left = torch.ones(math.prod(grid), dtype=torch.bool, device=keys.device)
     found = []
     for _ in range(masks):
         mask = torch.zeros_like(left)
         mask[left] = _cut(keys[left], tau)
         left = left & ~mask
         found.append(mask)
-    return torch.stack(found).view(masks, h, w)
+    return torch.stack(found).view(masks, *grid)
 
 # %% ../../nbs/models/attention.ipynb #a77e0031
 def token_colours(
@@ -581,12 +544,6 @@ def token_colours(
     grid: tuple[int, int],  # rows h and columns w of patches
 ) -> Tensor:  # float64 (..., h, w, 3), RGB from 0 to 1
     "First three principal components of all tokens together, as colours."
-    if tokens.shape[-2] != grid[0] * grid[1] or tokens.shape[-1] < 3:
-        h, w = grid
-        raise UserError(
-            f"tokens of shape {tuple(tokens.shape)}; a grid of {h} x {w} needs {h * w} rows "
-            "of at least 3 features"
-        )
     _check_finite(tokens)
     z = tokens.double().flatten(0, -2)
     z = z - z.mean(0)

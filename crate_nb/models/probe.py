@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FUSED', 'ADAPTERS', 'SUBSPACES', 'Subspaces', 'TERMS', 'effective_rank', 'find_modules', 'head_subspaces',
-           'call_model', 'Adapter', 'towers_of', 'adapter_of', 'tensor_of', 'tokens_of', 'subspaces_of', 'layers_of',
+           'call_model', 'Adapter', 'known_layers', 'adapter_of', 'tensor_of', 'tokens_of', 'subspaces_of', 'layers_of',
            'size_of', 'evaluating', 'SrrWarning', 'layerwise_srr', 'draw_layers', 'published_rates']
 
 # %% ../../nbs/models/probe.ipynb #9b0a0003
@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import product
-from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
-import pandas as pd, torch
+import numpy as np, pandas as pd, torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from ..core import UserError, check_choice, full_precision
@@ -94,10 +93,8 @@ def find_modules(
 _ORDER = ("query", "key", "value")
 _HEAD_WIDTH = ("head_dim", "attention_head_size")  # p, as an attention module may call it
 _HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads")  # K
-_KV_HEADS = (  # the same of keys and values, where several queries share them
-    *("num_key_value_heads", "num_kv_heads", "n_kv_heads", "n_kv_head", "kv_heads"),
-    "num_query_groups",
-)
+# the same of keys and values, where several queries share them
+_KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "num_query_groups")
 # All three below each other: timm, GPT-2, PyTorch, vit-pytorch, ModernBERT. In a `qkv_proj` of
 # CodeGen they lie otherwise.
 FUSED = ("qkv", "c_attn", "in_proj_weight", "to_qkv", "Wqkv")
@@ -117,7 +114,12 @@ def _number(m: nn.Module, names: Sequence[str]) -> int | None:
 
 
 def _rows(m: nn.Module, name: str) -> Tensor:  # (K p, d)
-    "A weight of an attention; a `UserError` unless it is a plain matrix."
+    "A weight of an attention; a `UserError` unless it is a plain matrix, all of the projection."
+    if any(re.search(r"\bbase_layer\b|\blora_", key, re.I) for key, _ in m.named_parameters()):
+        raise UserError(
+            f"the projections of a {type(m).__name__} carry an adapter of PEFT or the like (LoRA), "
+            "which their weights leave out; merge it first, in PEFT by model.merge_and_unload()"
+        )
     part = getattr(m, name, None)
     part = unwrapped(part) if isinstance(part, nn.Module) else part
     w: Any = part if isinstance(part, Tensor) else getattr(part, "weight", None)
@@ -152,16 +154,6 @@ def _apart(m: nn.Module, name: str, which: str) -> tuple[Tensor, int | None]:
     return w, p if p and len(w) == (count or len(w) // p) * p else None
 
 # %% ../../nbs/models/probe.ipynb #9b0a0010
-def _check_no_adapter(attention: nn.Module) -> None:
-    "A `UserError` if a projection carries LoRA or the like, which its `weight` leaves out."
-    names = {part for name, _ in attention.named_parameters() for part in name.split(".")}
-    if any(part == "base_layer" or part.lower().startswith("lora_") for part in names):
-        raise UserError(
-            f"the projections of a {type(attention).__name__} carry an adapter of PEFT or the "
-            "like (LoRA); merge it first, in PEFT by model.merge_and_unload()"
-        )
-
-
 def head_subspaces(
     layer: nn.Module,  # is or contains a softmax attention; we use the first
     which: str = "value",  # `query`, `key` or `value`
@@ -174,7 +166,6 @@ def head_subspaces(
     with_heads = [m for m in layer.modules() if _number(m, _HEADS) or _number(m, _HEAD_WIDTH)]
     for m, name in product(with_heads, (*_APART, *FUSED)):
         if isinstance(getattr(m, name, None), (nn.Module, Tensor)):
-            _check_no_adapter(m)
             weight, p = (_fused if name in FUSED else _apart)(m, name, which)
             if not p:
                 raise UserError(
@@ -204,39 +195,21 @@ def _no(_: nn.Module) -> bool:
     return False
 
 
-def _tower_of(name: str) -> str:
-    "What the names of a tower's layers begin with, with `*` for numbers of stages."
-    parts = name.split(".")[:-1]
-    pairs = zip(["", *parts], parts)
-    is_stage = re.compile("stage|level|layer|block").search  # `models.0` is a tower of its own
-    return ".".join("*" if part.isdecimal() and is_stage(of) else part for of, part in pairs)
-
-
-def _towers(model: nn.Module, patterns: Sequence[str]) -> dict[str, dict[str, nn.Module]]:
-    "The layers whose names end so, by tower: two of CLIP, else usually one."
-    modules, plain = dict(model.named_modules()), plain_names(model)
-    found = _outermost(
-        {n: m for n, m in modules.items() if any(_ends_with(plain[n], p) for p in patterns)}
-    )
-    towers: dict[str, dict[str, nn.Module]] = {}
-    for name, module in found.items():
-        towers.setdefault(_tower_of(plain[name]), {})[name] = module
-
-    def is_leaf(module: nn.Module) -> bool:  # such as the linear maps of a head
-        return type(module).__module__.startswith("torch.nn.") and not any(module.children())
-
-    inner = {t: rows for t, rows in towers.items() if not all(map(is_leaf, rows.values()))}
-    return towers if len(towers) == 1 else inner
-
-
-def _only(towers: Mapping[str, dict[str, nn.Module]], model: nn.Module) -> dict[str, nn.Module]:
-    "The layers of the only tower, if any; a `UserError` if there are several."
+def _layers_at(model: nn.Module, patterns: Sequence[str]) -> dict[str, nn.Module]:
+    "The outermost modules whose names end so; a `UserError` if the names begin differently."
+    plain, found = plain_names(model), {}
+    for name, module in model.named_modules():
+        # The linear maps of a head, which may end so, too, have no parts.
+        if list(module.children()) and any(_ends_with(plain[name], p) for p in patterns):
+            found[name] = module
+    found = _outermost(found)
+    towers = dict.fromkeys(re.sub(r"\b\d+\b", "*", plain[name]) for name in found)
     if len(towers) > 1:
         raise UserError(
-            f"a {type(model).__name__} has several towers of layers; choose one: "
-            + " or ".join(f"layers='{tower}.*'" for tower in towers)
+            f"a {type(model).__name__} has several towers of layers; give the model of one, or "
+            + " or ".join(f"layers='{tower}'" for tower in towers)
         )
-    return next(iter(towers.values()), {})
+    return found
 
 
 @dataclass(frozen=True)
@@ -254,7 +227,7 @@ class Adapter:
         model: nn.Module,  # of this kind
     ) -> dict[str, nn.Module]:  # name -> layer; empty if no pattern fits
         "The layers of a model; a `UserError` if they are those of several towers."
-        return _only(_towers(model, self.layers), model)
+        return _layers_at(model, self.layers)
 
 # %% ../../nbs/models/probe.ipynb #9b0a001a
 def _has_tokens(model: nn.Module) -> bool:
@@ -302,22 +275,22 @@ ADAPTERS: dict[str, Adapter] = {
 }
 
 # %% ../../nbs/models/probe.ipynb #9b0a001b
-def towers_of(
+def known_layers(
     model: nn.Module,  # any
-) -> dict[str, dict[str, nn.Module]]:  # what names in a tower begin with -> its layers by name
-    "The towers of layers that adapters know in a model."
+) -> dict[str, nn.Module]:  # name -> layer; empty if no adapter knows one
+    "The layers that adapters know in a model; a `UserError` if they are those of several towers."
     known = [row for row in ADAPTERS.values() if row.recognises(model)]
-    return _towers(model, [pattern for row in known for pattern in row.layers])
+    return _layers_at(model, [pattern for row in known for pattern in row.layers])
 
 
 def adapter_of(
     model: nn.Module,  # any
 ) -> str:  # the name of a row of `ADAPTERS`
     "The first row that recognises a model and finds its layers; a `UserError` if none does."
-    _only(towers_of(model), model)
-    for name, row in ADAPTERS.items():
-        if row.recognises(model) and row.find(model):
-            return name
+    if known_layers(model):
+        for name, row in ADAPTERS.items():
+            if row.recognises(model) and row.find(model):
+                return name
     raise UserError(
         f"no adapter finds the layers of a {type(model).__name__}; "
         f"name them, such as layers='blocks.*' ({_overview(model)})"
@@ -377,17 +350,6 @@ def tokens_of(
         )
     return z.transpose(0, 1) if sequence_first else z
 
-
-def _check_subspaces(u: Tensor | None, name: str, width: int | None = None) -> None:
-    "Raise a `UserError` unless `u` is None or (K, d, p), with token width d."
-    is_basis = isinstance(u, Tensor) and u.ndim == 3
-    if u is not None and not (is_basis and width in (None, u.shape[1])):
-        given = tuple(u.shape) if isinstance(u, Tensor) else f"a {type(u).__name__}"
-        raise UserError(
-            f"the subspaces of {name!r} are {given}; "
-            f"u is (K, d, p) with d = {width or 'the width of the tokens'}"
-        )
-
 # %% ../../nbs/models/probe.ipynb #9b0a0020
 SUBSPACES: dict[str, Callable[[nn.Module], Tensor | None]] = {  # name for `u` -> (K, d, p) or None
     "own": lambda layer: getattr(unwrapped(layer), "u", None),
@@ -410,11 +372,11 @@ def subspaces_of(
         return [u] * len(layers)
     if callable(u) and not isinstance(u, Tensor):
         return [u(layer) for layer in layers]
-    how = "give a tensor (K, d, p), one for each layer, a function of a layer, or a name"
-    if not isinstance(u, (Tensor, Sequence)):
-        raise UserError(f"u is a {type(u).__name__}; {how}")
     if len(u) != len(layers):
-        raise UserError(f"{len(u)} subspaces for {len(layers)} layers; {how}")
+        raise UserError(
+            f"{len(u)} subspaces for {len(layers)} layers; give a tensor (K, d, p), one for each "
+            "layer, a function of a layer, or a name"
+        )
     return list(u)
 
 
@@ -431,23 +393,10 @@ def _with_subspaces(layers: Mapping[str, nn.Module], u: Subspaces) -> dict[nn.Mo
     name_of_u = u if isinstance(u, str) else "own" if u is None else "given"
     chosen = {}
     for (name, layer), one in zip(layers.items(), subspaces_of(u, list(layers.values()))):
-        _check_subspaces(one, name)
         chosen[layer] = _Chosen(name, one, "none" if one is None else name_of_u)
     return chosen
 
 # %% ../../nbs/models/probe.ipynb #17ee7a98
-def _adapter_row(model: nn.Module, layers: object, adapter: str | Adapter | None) -> Adapter:
-    "The given adapter, the matching one, or the default for named layers."
-    if isinstance(adapter, Adapter):
-        return adapter
-    if adapter is not None:
-        return ADAPTERS[check_choice("adapter", adapter, ADAPTERS)]
-    if layers is None:
-        return ADAPTERS[adapter_of(model)]
-    known = [row for row in ADAPTERS.values() if row.recognises(model)]
-    return known[0] if known else replace(ADAPTERS["batch-first"], is_guess=True)
-
-
 def layers_of(
     model: nn.Module,  # with any wrappers
     layers: str | nn.Module | Sequence | None = None,  # as for `layerwise_srr`
@@ -455,13 +404,19 @@ def layers_of(
 ) -> tuple[dict[str, nn.Module], Adapter]:  # name -> layer; the adapter
     "Find the named layers, or the adapter's; raise a `UserError` if there are none."
     inner = inner_model(model)
-    row = _adapter_row(inner, layers, adapter)
-    found = row.find(inner) if layers is None else find_modules(model, layers)
+    if adapter is None and layers is None:
+        adapter = adapter_of(inner)
+    if adapter is None:
+        known = [row for row in ADAPTERS.values() if row.recognises(inner)]
+        adapter = known[0] if known else replace(ADAPTERS["batch-first"], is_guess=True)
+    if not isinstance(adapter, Adapter):
+        adapter = ADAPTERS[check_choice("adapter", adapter, ADAPTERS)]
+    found = adapter.find(inner) if layers is None else find_modules(model, layers)
     if not found:
         raise UserError(
             f"no layers to read; name them, such as layers='blocks.*' ({_overview(inner)})"
         )
-    return found, row
+    return found, adapter
 
 # %% ../../nbs/models/probe.ipynb #9b0a0022
 TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")  # columns, each with a `<term>_std`
@@ -504,7 +459,6 @@ class _Watcher:
     def __call__(self, layer: nn.Module, output: object) -> None:
         one = self.chosen[layer]
         z = tokens_of(output, one.name, layer, self.adapter, self.size)
-        _check_subspaces(one.u, one.name, z.shape[2])
         u = None if one.u is None else one.u.to(z.device)
         self.runs.append((one, self.settings.terms(z, u)))
 
@@ -564,10 +518,6 @@ def _terms_of_batch(model: nn.Module, batch: object, watcher: _Watcher):
         raise UserError(
             f"the model ran without {idle[0].name!r} ({len(idle)} such layers); "
             "name modules that the model calls with layers="
-        )
-    if len({len(terms) for _, terms in watcher.runs}) > 1:
-        raise UserError(
-            "the layers give different numbers of samples; measure them with several calls"
         )
     return ran, torch.stack([terms for _, terms in watcher.runs], 2)
 
@@ -693,10 +643,8 @@ def layerwise_srr(
     """
     loader = _batches(loader)
     check_choice("sparsity", sparsity, SPARSITY)
-    several: Any = [eps] if isinstance(eps, Real) or getattr(eps, "ndim", 1) == 0 else eps
-    settings = _Settings([check_eps(e) for e in several], lam, sparsity, normalise, rank)
-    if not settings.epses:
-        raise UserError("layer-wise SRR for no eps; give one distortion, such as 0.5, or several")
+    epses = [check_eps(e) for e in np.ravel(eps)]
+    settings = _Settings(epses, lam, sparsity, normalise, rank)
     found, row = layers_of(model, layers, adapter)
     model, chosen = unwrapped(model), _with_subspaces(found, u)
     watcher = _Watcher(chosen, row, settings)
@@ -801,7 +749,5 @@ def published_rates(
         )
     with evaluating(model):
         samples = [_published_profile(layers, model.tokens(_first(b))) for b in _batches(batches)]
-    if not samples:
-        raise UserError("rates of no samples; give an iterable of batches, such as [x]")
     index = pd.RangeIndex(1, len(layers) + 1, name="layer")
     return _mean_and_spread(torch.cat(samples), index, ("published_rate", "zeros"))
