@@ -6,7 +6,7 @@
 __all__ = ['EMBEDDINGS', 'INITS', 'MODELS', 'MODEL_SIZES', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large',
            'check_sizes', 'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'ConvStem',
            'prepend', 'sine_positions', 'Tokeniser', 'init_map', 'init_linear', 'init_truncated', 'init_vit',
-           'init_alpha', 'Recurrences', 'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops',
+           'init_alpha', 'recurrences', 'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops',
            'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_heads', 'count_parameters',
            'predict_parameters']
 
@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self, cast, get_args
 import math, torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, check_choice, resolve
 from .compress import Output
-from .layer import Layer, VARIANTS, layer_flops, layer_paths
+from .layer import Layer, VARIANTS, Variant, layer_flops, layer_paths
 
 # %% ../../nbs/models/family.ipynb #573c4df4
 def check_sizes(
@@ -80,7 +79,10 @@ class Architecture:
             value = getattr(self, field.name)
             if hasattr(value, "item"):  # a number of numpy, of which json stores none
                 object.__setattr__(self, field.name, value := value.item())
-            _check_number(field.name, field.type, value)
+            kind, *optional = get_args(field.type) or [field.type]
+            fits, what = _KINDS[kind]
+            if not (fits(value) or (optional and value is None)):
+                raise UserError(f"{field.name} is {value!r}; it must be {what}")
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout is {self.dropout:g}; it must be at least 0 and below 1")
         heads = 1 if self.head_dim else self.heads
@@ -139,52 +141,40 @@ class Architecture:
         "Build all layers of the model; the layers of a recurrent variant share their weights."
         if VARIANTS[self.variant].recurrent:
             layers = [self.layer() for _ in range(self.distinct_layers)]
-            return Recurrences(layers, self.recurrences or self.depth)
+            return recurrences(layers, self.recurrences or self.depth)
         return nn.ModuleList(self.layer() for _ in range(self.depth))
 
 
-_USED_BY = {  # field -> rows of `MODELS` that use it
-    **dict.fromkeys(("image_width", "head_dim", "pool"), ("classifier",)),
-    **dict.fromkeys(("decoder_depth", "decoder_heads"), ("autoencoder",)),
-    "norm_eps": ("classifier", "autoencoder", "cbt"),
-    "tokens_norm": ("tost-vision",),
+_KINDS: dict[Any, tuple[Callable[[Any], bool], str]] = {  # type of a field -> what fits it
+    str: (lambda v: type(v) is str, "a text"),
+    bool: (lambda v: type(v) is bool, "True or False"),
+    int: (lambda v: type(v) is int and v > 0, "an integer of at least 1"),
+    float: (lambda v: type(v) in (int, float) and math.isfinite(v), "a finite number"),
+}
+_USED_BY: dict[str, Callable[[Variant], bool]] = {  # option -> whether a variant has it
+    **dict.fromkeys(("image_width", "pool"), lambda row: row.model == "classifier"),
+    **dict.fromkeys(("decoder_depth", "decoder_heads"), lambda row: row.model == "autoencoder"),
+    "norm_eps": lambda row: row.model in ("classifier", "autoencoder", "cbt"),
+    "tokens_norm": lambda row: row.model == "tost-vision",
+    "head_dim": lambda row: (
+        (row.model, row.compress) == ("classifier", "mssa") and row.output in ("learned", "linear")
+    ),
+    "recurrences": lambda row: row.recurrent,
+    "time_width": lambda row: row.has_steps,
 }
 
 
 def _check_used(a: Architecture):
-    "Reject options that the variant's model does not use."
-    row = VARIANTS[a.variant]
-    for name, models in _USED_BY.items():
-        if getattr(a, name) != getattr(Architecture, name) and row.model not in models:
+    "Reject options that the variant does not have, and those that do not fit its sizes."
+    for name, has in _USED_BY.items():
+        if getattr(a, name) != getattr(Architecture, name) and not has(VARIANTS[a.variant]):
             raise UserError(f"{a.variant} has no {name}; leave {name} out")
     if a.pool is not None:
         check_choice("pool", a.pool, ("class", "mean", "all"))
-    has_width = row.compress == "mssa" and row.output in ("learned", "linear")
-    if a.head_dim and not has_width:
-        raise UserError(f"{a.variant} has heads of width dim / heads; leave head_dim out")
-    if a.recurrences and (not row.recurrent or a.depth % a.recurrences):
-        raise UserError(
-            f"{a.variant} of depth {a.depth} can't apply each layer {a.recurrences} times; choose "
-            "a recurrent variant, such as hyper-set, and a divisor of its depth"
-        )
-    if a.time_width and not row.has_steps:
-        raise UserError(f"{a.variant} has no learned step sizes; leave time_width out")
-    if a.decoder_heads and a.dim % a.decoder_heads:
+    if a.depth % (a.recurrences or 1):
+        raise UserError(f"{a.recurrences} recurrences do not divide a depth of {a.depth}")
+    if a.dim % (a.decoder_heads or 1):
         raise UserError(f"{a.decoder_heads} decoder heads do not divide a width of {a.dim}")
-
-
-def _check_number(name: str, kind: object, value: Any):
-    "Reject a field of the wrong type."
-    if value is None and type(None) in get_args(kind):
-        return
-    kind = next((k for k in get_args(kind) if k is not type(None)), kind)
-    is_bool = isinstance(value, bool)
-    if kind is int and (is_bool or not isinstance(value, Integral) or int(value) < 1):
-        raise UserError(f"{name} is {value!r}; it must be an integer of at least 1")
-    if kind is float and (is_bool or not isinstance(value, Real) or not math.isfinite(value)):
-        raise UserError(f"{name} is {value!r}; it must be a finite number")
-    if kind is bool and not is_bool:
-        raise UserError(f"{name} is {value!r}; it must be True or False")
 
 # %% ../../nbs/models/family.ipynb #6b0d0020
 def check_model(
@@ -400,74 +390,54 @@ INITS: dict[str, Callable[["Classifier"], None]] = {
 }
 
 # %% ../../nbs/models/family.ipynb #008ef227
-class Recurrences(nn.ModuleList):
-    """Layers applied several times in a row: modules that share parameters.
+def recurrences(
+    layers: Sequence[Layer],  # with weights of their own
+    times: int,  # applications of each
+) -> nn.ModuleList:  # of modules that share parameters
+    """Layers applied several times in a row.
 
     A state dict has each layer once, and once the map of the step sizes, which all layers share.
     """
-
-    def __init__(
-        self,
-        layers: Sequence[Layer],  # with weights of their own
-        times: int,  # applications of each
-    ):
-        super().__init__(deepcopy(layer) for layer in layers for _ in range(times))
-        self.times = times
-        for i, other in enumerate(self if layers[0].steps else ()):
-            steps: Any = other.steps
-            steps.time = torch.full_like(steps.time, i % times + 1)
-        self.tie()
-        self.register_state_dict_post_hook(_only_first)
-        self.register_load_state_dict_pre_hook(_repeat)
-        self.register_load_state_dict_post_hook(_tie)
-
-    def layer_of(
-        self,
-        index: int,  # of a module
-        name: str,  # of a tensor in it
-    ) -> int:  # number of the layer that has this tensor in a state dict
-        "The layer that the module applies; for step sizes, the first."
-        return 0 if name.startswith("steps.") else index // self.times
-
-    def tie(self):
-        "Give all modules the tensors of their layer's first application."
-        for index, other in enumerate(self):
-            for name, own in other.named_modules():
-                first = self.times * self.layer_of(index, f"{name}.")
-                shared = self[first].get_submodule(name)
-                own._parameters.update(shared._parameters)
-                own._buffers.update(shared._buffers)
-
-    def __getitem__(self, index):
-        one = super().__getitem__
-        return nn.ModuleList(list(self)[index]) if isinstance(index, slice) else one(index)
+    modules = nn.ModuleList(deepcopy(layer) for layer in layers for _ in range(times))
+    for i, module in enumerate(modules if layers[0].steps else ()):
+        steps: Any = cast(Layer, module).steps
+        steps.time = torch.full_like(steps.time, i % times + 1)
+    _tie(times, modules)
+    modules.register_state_dict_post_hook(partial(_only_first, times))
+    modules.register_load_state_dict_pre_hook(partial(_repeat, times))
+    modules.register_load_state_dict_post_hook(partial(_tie, times))
+    return modules
 
 
-def _tie(module, _):
-    module.tie()
+def _first(index: int, name: str, times: int) -> int:
+    "The module whose tensor another one shares: the first of its layer; for step sizes, of all."
+    return 0 if name.startswith("steps.") else index - index % times
 
 
-def _parts(state, prefix):
-    "Number, rest and tensor of each key of a part, such as layers.0.steps.a -> '0', 'steps.a'."
-    split = {k: k.removeprefix(prefix).partition(".") for k in state if k.startswith(prefix)}
-    return [(number, rest, state[key]) for key, (number, _, rest) in split.items()]
+def _tie(times, modules, *_):
+    for index, module in enumerate(modules):
+        for name, own in module.named_modules():
+            shared = modules[_first(index, f"{name}.", times)].get_submodule(name)
+            own._parameters.update(shared._parameters)
+            own._buffers.update(shared._buffers)
 
 
-def _only_first(module, state, prefix, *_):
+def _only_first(times, modules, state, prefix, *_):
     "Keep the first application of each layer in a state dict, under the number of the layer."
-    for number, rest, tensor in _parts(state, prefix):
-        del state[f"{prefix}{number}.{rest}"]
-        layer = module.layer_of(int(number), rest)
-        if int(number) == layer * module.times:
-            state[f"{prefix}{layer}.{rest}"] = tensor
+    for key in [key for key in state if key.startswith(prefix)]:
+        number, _, name = key.removeprefix(prefix).partition(".")
+        tensor, index = state.pop(key), int(number)
+        if index == _first(index, name, times):
+            state[f"{prefix}{index // times}.{name}"] = tensor
 
 
-def _repeat(module, state, prefix, *_):
+def _repeat(times, modules, state, prefix, *_):
     "Give every module of a state dict the tensors of its layer."
-    for number, rest, tensor in _parts(state, prefix):
-        for index in range(len(module)):
-            if str(module.layer_of(index, rest)) == number:
-                state[f"{prefix}{index}.{rest}"] = tensor
+    for key, tensor in list(state.items()):
+        number, _, name = key.removeprefix(prefix).partition(".")
+        for index in range(len(modules)):
+            if str(_first(index, name, times) // times) == number:
+                state[f"{prefix}{index}.{name}"] = tensor
 
 # %% ../../nbs/models/family.ipynb #5e1a7c02
 class LayeredModel(nn.Module):
