@@ -114,23 +114,8 @@ def measures_in(
 def _check_columns(table: pd.DataFrame, wanted: Sequence[str]) -> None:
     if missing := [column for column in wanted if column not in table]:
         raise UserError(f"the table has no column {missing[0]!r}; it has {', '.join(table)}")
-    if not table.columns.is_unique:
-        twice = table.columns[table.columns.duplicated()][0]
-        raise UserError(f"two columns are called {twice!r}; rename or drop one")
     if len(table) < 2:
         raise UserError(f"{len(table)} models in the table; tau needs at least two rows")
-
-
-def _check_numbers(table: pd.DataFrame, measures: Sequence[str], gap: str) -> None:
-    for column in (gap, *measures):
-        wrong = pd.to_numeric(table[column], errors="coerce").isna() & table[column].notna()
-        if wrong.any():
-            model = table.index[wrong][0]
-            given = table[column][wrong].iloc[0]
-            raise UserError(f"{column!r} of model {model!r} is {given!r}; give a number")
-    if table[gap].isna().any():
-        model = table.index[table[gap].isna()][0]
-        raise UserError(f"model {model!r} has no {gap!r}; give its gap or drop the row")
 
 
 def _check_axes(table: pd.DataFrame, axes: Sequence[str], replicates: str | None) -> None:
@@ -189,8 +174,8 @@ def tau(
     Raises
     ------
     UserError
-        If a column is missing or not numeric, a model has no gap or no replicate, an axis has one
-        value, two models agree in all axes, or there are fewer than two models.
+        If a column is missing, a model has no gap or no replicate, an axis has one value, two
+        models agree in all axes, or there are fewer than two models.
 
     Notes
     -----
@@ -210,7 +195,6 @@ def tau(
     if measures is None:
         measures = [c for c in table.select_dtypes("number") if c not in others]
     _check_columns(table, [*measures, *others])
-    _check_numbers(table, measures, gap)
     named = {axis: f"axis {i}" for i, axis in enumerate(axes)}  # a column "seed" may be an axis
     data = pd.DataFrame({named[axis]: table[axis] for axis in axes}, index=table.index)
     data["seed"] = table[replicates] if replicates else 0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
-from ..core import UserError, check_choice, resolve, user_errors
+from ..core import UserError, check_choice, resolve
 from .compress import COMPRESS, Sublayer, Output
 from .sparsify import SPARSIFY
 from .hyperset import TokenSteps
@@ -296,12 +296,6 @@ class Layer(nn.Module):
         self.compress, self.sparsify = _halves(variant, **sizes)
         inner = heads * options["head_dim"] if options.get("head_dim") else None
         self.output = Output(variant.output, dim, inner)
-        if self.u is None:  # fail now if the map needs subspaces
-            what = f"output map {variant.output!r} fails without subspaces"
-            with user_errors(
-                what, f"{variant.compress!r} has none; choose a map such as 'learned'"
-            ):
-                self.output(torch.zeros(1, self.output.inner), None)
         eps = variant.norm_eps
         self.norm_compress, self.norm_sparsify = (
             nn.LayerNorm(dim, eps) if half.normed else nn.Identity()

@@ -260,8 +260,6 @@ def check_eps(
 
 def _check_epses(eps: Any) -> float | tuple[float, ...]:
     "One distortion as a number, several as a tuple."
-    if getattr(eps, "ndim", 0) > 1:
-        raise UserError(f"eps of shape {tuple(eps.shape)}; give one number, or a list of them")
     if getattr(eps, "ndim", 1) == 0 or isinstance(eps, str) or not isinstance(eps, Iterable):
         return check_eps(eps)
     several = tuple(map(check_eps, eps))

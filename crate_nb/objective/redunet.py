@@ -10,7 +10,6 @@ __all__ = ['RateReduction', 'class_rate', 'rate_reduction', 'orthogonal_rates', 
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from numbers import Real
 from typing import NamedTuple
 import numpy as np, pandas as pd, torch
 import torch.nn.functional as F
@@ -207,30 +206,23 @@ def _unit(z: Tensor) -> Tensor:
 # %% ../../nbs/objective/redunet.ipynb #12ed0027
 def _checked(estimator: BaseEstimator, X, y="no_validation", **how):
     "Validate X, or X and y, as scikit-learn does, but raise `UserError`."
-    how = dict(dtype=["float64", "float32"], ensure_all_finite=False) | how
     try:
-        found = validate_data(estimator, X, y, **how)
+        found = validate_data(estimator, X, y, dtype=["float64", "float32"], **how)
         if not isinstance(y, str):
             check_classification_targets(found[1])
     except ValueError as e:
         raise UserError(str(e)) from e
-    array = found if isinstance(y, str) else found[0]
-    if not np.isfinite(array).all():
-        row = int(np.argwhere(~np.isfinite(array))[0, 0])
-        raise UserError(f"X holds NaN or inf, first in row {row}; drop or fill such rows")
     return found
 
 
 def _check_settings(net: "_Vectors"):
-    for name in ("eps", "eta", "lam"):
-        if not isinstance(getattr(net, name), Real):
-            raise UserError(f"{name} is {getattr(net, name)!r}; give a number")
     check_eps(net.eps)
     check_choice("dtype", net.dtype, ("float64", "float32"))
-    if not (net.eta > 0 and net.lam >= 0):
-        raise UserError(f"eta is {net.eta} and lam is {net.lam}; give eta above 0, lam at least 0")
-    if not (isinstance(net.layers, int | np.integer) and net.layers > 0):
-        raise UserError(f"layers is {net.layers!r}; give a whole number above 0")
+    if not (net.eta > 0 and net.lam >= 0 and net.layers > 0):
+        raise UserError(
+            f"eta is {net.eta}, lam {net.lam}, layers {net.layers}; "
+            "give eta and layers above 0, and lam of at least 0"
+        )
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0029
 def _states(z: Tensor, net: "_Vectors") -> Iterator[tuple[Tensor, Tensor]]:
