@@ -268,13 +268,13 @@ def without_layernorm(
 @torch.no_grad()
 def path_norm(
     model: Classifier,  # `config` must have `image_size` and `channels`; not changed
-) -> float:  # computed in float64, without LayerNorm and RMSNorm; nan: undefined
+) -> float:  # computed in float64, without LayerNorm and RMSNorm
     """Published path norm: the sum of the logits for ones, with squared trained parameters.
 
-    It is undefined where terms may be negative, or where `why_no_paths` gives a reason.
+    `NotDefined` where terms may be negative, or where `why_no_paths` gives a reason.
     """
-    if why_no_paths(getattr(model, "layers", ())):
-        return math.nan
+    if why := why_no_paths(getattr(model, "layers", ())):
+        raise NotDefined(why)
     squared = deepcopy(model).double().eval()
     for p in trained_parameters(squared):
         p.square_()
@@ -283,7 +283,9 @@ def path_norm(
     with without_layernorm(squared):
         logits = squared(torch.ones(shape, dtype=torch.float64, device=device))
     subtracts = any(_subtracts(layer) for layer in getattr(squared, "layers", ()))
-    return math.nan if subtracts or (logits < 0).any() else float(logits.sum())
+    if subtracts or (logits < 0).any():
+        raise NotDefined("its layers subtract, so paths would count with a minus sign")
+    return float(logits.sum())
 
 
 def _subtracts(layer: Any) -> bool:

@@ -379,23 +379,6 @@ def subspaces_of(
         )
     return list(u)
 
-
-@dataclass(frozen=True, eq=False)
-class _Chosen:
-    "A layer to measure, with its subspaces."
-
-    name: str  # as in `named_modules`
-    u: Tensor | None  # (K, d, p)
-    source: str  # origin of `u`: a name in `SUBSPACES`, `given` or `none`
-
-
-def _with_subspaces(layers: Mapping[str, nn.Module], u: Subspaces) -> dict[nn.Module, _Chosen]:
-    name_of_u = u if isinstance(u, str) else "own" if u is None else "given"
-    chosen = {}
-    for (name, layer), one in zip(layers.items(), subspaces_of(u, list(layers.values()))):
-        chosen[layer] = _Chosen(name, one, "none" if one is None else name_of_u)
-    return chosen
-
 # %% ../../nbs/models/probe.ipynb #17ee7a98
 def layers_of(
     model: nn.Module,  # with any wrappers
@@ -422,45 +405,41 @@ def layers_of(
 TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")  # columns, each with a `<term>_std`
 
 
-@dataclass(frozen=True)
-class _Settings:
-    epses: list[float]
-    lam: float
-    sparsity: str
-    normalise: bool
-    rank: bool
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        "Names of the terms, in order."
-        return (*TERMS, *(["effective_rank"] if self.rank else []), "entries")
-
-    def terms(self, z: Tensor, u: Tensor | None) -> Tensor:
-        "Terms (B, E, terms) in the order of `names`."
-        z = F.normalize(z, dim=-1) if self.normalise else z
-        rate, subspace_rate, l0 = srr_terms(z, u, self.epses)  # (E, B), (E, B), (B,)
-        srr = subspace_rate - rate + self.lam * SPARSITY[self.sparsity](z)
-        sizes = [l0.expand_as(rate), SPARSITY["l1"](z).expand_as(rate)]
-        terms = [rate, subspace_rate, *sizes, srr]
-        if self.rank:
-            terms.append(effective_rank(z).expand_as(rate))
-        terms.append(torch.full_like(rate, z[0].numel()))
-        return torch.stack([t.double() for t in terms], -1).transpose(0, 1).cpu()
+def _terms(
+    z: Tensor,  # tokens (B, N, d)
+    u: Tensor | None,  # subspaces (K, d, p)
+    epses: list[float],
+    lam: float,
+    sparsity: str,
+    normalise: bool,
+    rank: bool,
+) -> Tensor:  # (B, E, terms) float64: `TERMS`, the effective rank if wanted, the entries
+    z = F.normalize(z, dim=-1) if normalise else z
+    rate, subspace_rate, l0 = srr_terms(z, u, epses)  # (E, B), (E, B), (B,)
+    srr = subspace_rate - rate + lam * SPARSITY[sparsity](z)
+    terms = [rate, subspace_rate, l0, SPARSITY["l1"](z), srr]
+    if rank:
+        terms.append(effective_rank(z))
+    terms.append(torch.full_like(rate, z[0].numel()))
+    return torch.stack([t.expand_as(rate).double() for t in terms], -1).transpose(0, 1).cpu()
 
 
 class _Watcher:
     "Compute terms of layer outputs, in the order in which layers run."
 
-    def __init__(self, chosen: dict[nn.Module, _Chosen], adapter: Adapter, settings: _Settings):
-        self.chosen, self.adapter, self.settings = chosen, adapter, settings
-        self.runs: list[tuple[_Chosen, Tensor]] = []  # current batch
+    def __init__(
+        self, layers: Mapping[str, nn.Module], u: Subspaces, adapter: Adapter, terms: Callable
+    ):
+        self.names = {layer: name for name, layer in layers.items()}
+        self.u = dict(zip(layers.values(), subspaces_of(u, list(layers.values()))))
+        self.adapter, self.terms = adapter, terms
+        self.runs: list[tuple[nn.Module, Tensor]] = []  # current batch
         self.size: int | None = None  # current batch size
 
     def __call__(self, layer: nn.Module, output: object) -> None:
-        one = self.chosen[layer]
-        z = tokens_of(output, one.name, layer, self.adapter, self.size)
-        u = None if one.u is None else one.u.to(z.device)
-        self.runs.append((one, self.settings.terms(z, u)))
+        z = tokens_of(output, self.names[layer], layer, self.adapter, self.size)
+        u = self.u[layer]
+        self.runs.append((layer, self.terms(z, None if u is None else u.to(z.device))))
 
 # %% ../../nbs/models/probe.ipynb #9b0a0024
 _PADDING = {"attention_mask": 0, "src_key_padding_mask": 1}  # value that marks padding
@@ -512,11 +491,11 @@ def _terms_of_batch(model: nn.Module, batch: object, watcher: _Watcher):
     "Run a batch; return the layers that ran and their terms (B, E, L, terms)."
     watcher.runs, watcher.size = [], size_of(batch)
     watcher.adapter.run(model, batch)
-    ran = [one for one, _ in watcher.runs]
-    idle = [one for one in watcher.chosen.values() if one not in ran]
+    ran = [layer for layer, _ in watcher.runs]
+    idle = [name for layer, name in watcher.names.items() if layer not in ran]
     if idle:
         raise UserError(
-            f"the model ran without {idle[0].name!r} ({len(idle)} such layers); "
+            f"the model ran without {idle[0]!r} ({len(idle)} such layers); "
             "name modules that the model calls with layers="
         )
     return ran, torch.stack([terms for _, terms in watcher.runs], 2)
@@ -533,13 +512,18 @@ def _mean_and_spread(
     return mean.join(std.add_suffix("_std")).reset_index().assign(samples=len(x))
 
 
-def _frame(x: Tensor, ran: list[_Chosen], settings: _Settings) -> pd.DataFrame:
-    "Tidy table from terms (n, E, L, terms)."
-    layers = range(1, len(ran) + 1)
-    index = pd.MultiIndex.from_product([settings.epses, layers], names=["eps", "layer"])
-    frame = _mean_and_spread(x.flatten(1, 2), index, settings.names)
-    frame.insert(2, "module", [one.name for one in ran] * len(settings.epses))
-    frame.insert(3, "u", [one.source for one in ran] * len(settings.epses))
+def _frame(
+    x: Tensor,  # terms (n, E, L, terms)
+    epses: list[float],
+    terms: list[str],
+    modules: list[str],  # name of each layer that ran
+    sources: list[str],  # origin of its subspaces: a name in `SUBSPACES`, `given` or `none`
+) -> pd.DataFrame:
+    layers = range(1, len(modules) + 1)
+    index = pd.MultiIndex.from_product([epses, layers], names=["eps", "layer"])
+    frame = _mean_and_spread(x.flatten(1, 2), index, terms)
+    frame.insert(2, "module", modules * len(epses))
+    frame.insert(3, "u", sources * len(epses))
     return frame.drop(columns="entries_std")
 
 
@@ -644,21 +628,24 @@ def layerwise_srr(
     loader = _batches(loader)
     check_choice("sparsity", sparsity, SPARSITY)
     epses = [check_eps(e) for e in np.ravel(eps)]
-    settings = _Settings(epses, lam, sparsity, normalise, rank)
+    terms = partial(_terms, epses=epses, lam=lam, sparsity=sparsity, normalise=normalise, rank=rank)
     found, row = layers_of(model, layers, adapter)
-    model, chosen = unwrapped(model), _with_subspaces(found, u)
-    watcher = _Watcher(chosen, row, settings)
+    model, watcher = unwrapped(model), _Watcher(found, u, row, terms)
     weight = next(model.parameters(), None)
     if weight is not None and not weight.is_meta:  # else the model moves them
         loader = map(partial(moved, device=weight.device), loader)
-    with evaluating(model), hooked(chosen, watcher), _in_full(model):
+    with evaluating(model), hooked(watcher.names, watcher), _in_full(model):
         results = [_terms_of_batch(model, batch, watcher) for batch in loader]
     if not results:
         raise UserError("layer-wise SRR of no samples; give an iterable of batches, such as [x]")
     ran, _ = results[0]
     if any(others != ran for others, _ in results):
         raise UserError("other layers ran for other batches; measure them with several calls")
-    frame = _frame(torch.cat([terms for _, terms in results]), ran, settings)
+    names = [*TERMS, *(["effective_rank"] if rank else []), "entries"]
+    given = u if isinstance(u, str) else "own" if u is None else "given"
+    sources = ["none" if watcher.u[layer] is None else given for layer in ran]
+    modules, x = [watcher.names[layer] for layer in ran], torch.cat([one for _, one in results])
+    frame = _frame(x, epses, names, modules, sources)
     _warn_of_srr(frame, sparsity)
     return frame
 

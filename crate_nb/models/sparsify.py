@@ -27,11 +27,6 @@ def fold_dictionary(
     return fold
 
 # %% ../../nbs/models/sparsify.ipynb #4c04f48e
-def _folds(tokens: int, d: int) -> bool:
-    "Whether folding saves work: one product per token plus d, against two per token."
-    return tokens > 2 * d
-
-
 def ista(
     z: Tensor,  # tokens (..., d)
     D: Tensor,  # dictionary (d, d)
@@ -39,7 +34,8 @@ def ista(
     lam: float = 0.1,  # weight of the l1 norm
 ) -> Tensor:  # (..., d), non-negative
     "ISTA step ReLU(z + eta D^T (z - D z) - eta lam) on each token (eq. 3)."
-    if not _folds(z.numel() // z.shape[-1], len(D)):
+    # Folding costs d products, and saves one of two for each token.
+    if z.numel() // z.shape[-1] <= 2 * len(D):
         return F.relu(z + eta * (z - z @ D.mT) @ D - eta * lam)
     fold = fold_dictionary(D, eta)
     return F.linear(z, fold.mT, fold.new_full((len(D),), -eta * lam)).relu_()
