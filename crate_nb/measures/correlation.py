@@ -279,15 +279,10 @@ def two_way(
 
 # %% ../../nbs/measures/correlation.ipynb #10b0001b
 @dataclass(frozen=True)
-class Parts:
-    "A statistic on all models and on the draws of each scheme of a `TwoWay`."
+class Parts(TwoWay):
+    "A statistic on the draws (draws,) of each scheme of a `TwoWay`, and on all models."
 
     whole: float  # on all models
-    product: np.ndarray  # (draws,), as for the other schemes: types and cells drawn
-    types: np.ndarray  # only types drawn
-    cells: np.ndarray  # only cells drawn
-    both: np.ndarray  # (type, cell) pairs drawn
-    counts: tuple[int, int]  # types, cells
 
     def __sub__(
         self,
@@ -306,7 +301,7 @@ def two_way_parts(
     whole = float(statistic(np.ones((1, weights.product.shape[1])))[0])
     ways = (weights.product, weights.types, weights.cells, weights.both)
     product, types, cells, both = map(statistic, ways)
-    return Parts(whole, product, types, cells, both, weights.counts)
+    return Parts(product, types, cells, both, weights.counts, whole)
 
 # %% ../../nbs/measures/correlation.ipynb #10b0001d
 def _defined(x: np.ndarray) -> np.ndarray:

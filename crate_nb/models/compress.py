@@ -187,7 +187,9 @@ class SubspaceAttention(Sublayer):
         return ssa(z, u, self.dropout if self.training else 0.0, tokens, self.causal), u
 
     def paths(self, v: Tensor) -> Tensor:  # (K p,)
-        "Path weights through U, since softmax rows sum to one."
+        "Path weights through U, since the weights of a token sum to one."
+        if self.no_paths:
+            return super().paths(v)  # an error
         return v @ self.U.double().mT.square()
 
     def attention(self, z: Tensor) -> Tensor:  # (..., K, N, N), rows sum to one
@@ -260,10 +262,6 @@ class LinearAttention(SubspaceAttention):
         h = v[..., :tokens, :] @ (v.mT @ v) / (n * p**0.5)
         return h.transpose(-3, -2).flatten(-2), u
 
-    def paths(self, v: Tensor) -> Tensor:
-        "Raise a `UserError`, since path norms are undefined."
-        return Sublayer.paths(self, v)
-
     def attention(self, z: Tensor) -> Tensor:  # (..., K, N, N), rows do not sum to one
         "V V^T / (N sqrt(p)) per head."
         v = self.keys(z)
@@ -282,10 +280,6 @@ class UniformAttention(LinearAttention):
         n = z[..., :tokens, :].shape[-2]
         v = project(z.mean(-2, keepdim=True), u)  # (..., K, 1, p)
         return v.transpose(-3, -2).flatten(-2).expand(*z.shape[:-2], n, -1), u
-
-    def paths(self, v: Tensor) -> Tensor:  # (K p,)
-        "Path weights through U, since the weights of a token sum to one."
-        return SubspaceAttention.paths(self, v)
 
     def attention(self, z: Tensor) -> Tensor:  # (..., K, N, N), rows sum to one
         "1 / N for each pair of tokens."

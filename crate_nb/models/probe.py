@@ -195,23 +195,6 @@ def _no(_: nn.Module) -> bool:
     return False
 
 
-def _layers_at(model: nn.Module, patterns: Sequence[str]) -> dict[str, nn.Module]:
-    "The outermost modules whose names end so; a `UserError` if the names begin differently."
-    plain, found = plain_names(model), {}
-    for name, module in model.named_modules():
-        # The linear maps of a head, which may end so, too, have no parts.
-        if list(module.children()) and any(_ends_with(plain[name], p) for p in patterns):
-            found[name] = module
-    found = _outermost(found)
-    towers = dict.fromkeys(re.sub(r"\b\d+\b", "*", plain[name]) for name in found)
-    if len(towers) > 1:
-        raise UserError(
-            f"a {type(model).__name__} has several towers of layers; give the model of one, or "
-            + " or ".join(f"layers='{tower}'" for tower in towers)
-        )
-    return found
-
-
 @dataclass(frozen=True)
 class Adapter:
     "How `layerwise_srr` handles one kind of model."
@@ -221,13 +204,6 @@ class Adapter:
     sequence_first: Callable[[nn.Module], bool] = _no  # whether a layer gives (N, B, d)
     run: Callable[[Any, object], object] = call_model  # (model, batch), results unused
     is_guess: bool = False  # whether nothing is known of the order of the axes
-
-    def find(
-        self,
-        model: nn.Module,  # of this kind
-    ) -> dict[str, nn.Module]:  # name -> layer; empty if no pattern fits
-        "The layers of a model; a `UserError` if they are those of several towers."
-        return _layers_at(model, self.layers)
 
 # %% ../../nbs/models/probe.ipynb #9b0a001a
 def _has_tokens(model: nn.Module) -> bool:
@@ -277,10 +253,24 @@ ADAPTERS: dict[str, Adapter] = {
 # %% ../../nbs/models/probe.ipynb #9b0a001b
 def known_layers(
     model: nn.Module,  # any
-) -> dict[str, nn.Module]:  # name -> layer; empty if no adapter knows one
-    "The layers that adapters know in a model; a `UserError` if they are those of several towers."
-    known = [row for row in ADAPTERS.values() if row.recognises(model)]
-    return _layers_at(model, [pattern for row in known for pattern in row.layers])
+    adapters: Iterable[Adapter] | None = None,  # None: the rows of `ADAPTERS` that recognise it
+) -> dict[str, nn.Module]:  # name -> layer; empty if no pattern fits
+    "The layers that adapters know in a model; a `UserError` if their names begin differently."
+    rows = [row for row in ADAPTERS.values() if row.recognises(model)]
+    patterns = [p for row in (rows if adapters is None else adapters) for p in row.layers]
+    plain, found = plain_names(model), {}
+    for name, module in model.named_modules():
+        # The linear maps of a head, which may end so, too, have no parts.
+        if list(module.children()) and any(_ends_with(plain[name], p) for p in patterns):
+            found[name] = module
+    found = _outermost(found)
+    towers = dict.fromkeys(re.sub(r"\b\d+\b", "*", plain[name]) for name in found)
+    if len(towers) > 1:
+        raise UserError(
+            f"a {type(model).__name__} has several towers of layers; give the model of one, or "
+            + " or ".join(f"layers='{tower}'" for tower in towers)
+        )
+    return found
 
 
 def adapter_of(
@@ -289,7 +279,7 @@ def adapter_of(
     "The first row that recognises a model and finds its layers; a `UserError` if none does."
     if known_layers(model):
         for name, row in ADAPTERS.items():
-            if row.recognises(model) and row.find(model):
+            if row.recognises(model) and known_layers(model, [row]):
                 return name
     raise UserError(
         f"no adapter finds the layers of a {type(model).__name__}; "
@@ -394,7 +384,7 @@ def layers_of(
         adapter = known[0] if known else replace(ADAPTERS["batch-first"], is_guess=True)
     if not isinstance(adapter, Adapter):
         adapter = ADAPTERS[check_choice("adapter", adapter, ADAPTERS)]
-    found = adapter.find(inner) if layers is None else find_modules(model, layers)
+    found = known_layers(inner, [adapter]) if layers is None else find_modules(model, layers)
     if not found:
         raise UserError(
             f"no layers to read; name them, such as layers='blocks.*' ({_overview(inner)})"
