@@ -13,7 +13,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 import numpy as np, scipy.linalg, torch, torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -37,27 +37,21 @@ def at_size(
     "Copy a model for images of another size; positions are interpolated, or sines of the index."
     tensors = [*model.parameters(), *model.buffers()]
     other = deepcopy(model, {id(t): t for t in tensors})
-    if size == model.architecture.image_size:
+    a, tokeniser = model.architecture, getattr(other, "tokeniser", None)
+    if size == a.image_size:
         return other
-    if model.architecture.image_width:
-        h, w = model.architecture.image_size, model.architecture.image_width
-        raise UserError(f"this model's positions keep their size; give images of {h} x {w} pixels")
-    resized = replace(model.architecture, image_size=size)
-    if not isinstance(getattr(other, "positions", None), FourierPositions):  # they fit any grid
-        _resize_tokeniser(other, resized)
-    other.architecture = resized
+    fit_any = isinstance(getattr(other, "positions", None), FourierPositions)
+    if a.image_width or not (fit_any or isinstance(getattr(tokeniser, "positions", None), Tensor)):
+        read = f"{a.image_size} x {a.image_width or a.image_size}"
+        raise UserError(f"this model's positions keep their size; give images of {read} pixels")
+    other.architecture = replace(a, image_size=size)
+    if not fit_any:
+        _resize_tokeniser(tokeniser, other.architecture)
     return other
 
 
-def _resize_tokeniser(model: LayeredModel, resized: Architecture):
-    "Resize the tokeniser in place; raise a `UserError` if it has no positions."
-    tokeniser = getattr(model, "tokeniser", None)
-    positions = getattr(tokeniser, "positions", None)
-    if tokeniser is None or positions is None:
-        raise UserError(
-            f"a {type(model).__name__} has no learned positions to interpolate; "
-            f"give it images of {model.architecture.image_size} pixels"
-        )
+def _resize_tokeniser(tokeniser: Any, resized: Architecture):
+    positions = tokeniser.positions
     if VARIANTS[resized.variant].positions == "sine":
         new = sine_positions(resized.patches + 1, resized.dim).to(positions)
     else:

@@ -83,28 +83,16 @@ class Architecture:
             fits, what = _KINDS[kind]
             if not (fits(value) or (optional and value is None)):
                 raise UserError(f"{field.name} is {value!r}; it must be {what}")
-        if not 0 <= self.dropout < 1:
-            raise UserError(f"dropout is {self.dropout:g}; it must be at least 0 and below 1")
-        heads = 1 if self.head_dim else self.heads
-        check_sizes(self.image_size, self.patch_size, self.dim, heads)
-        check_sizes(self.image_width or self.image_size, self.patch_size, self.dim, heads)
         row = VARIANTS[self.variant]
-        if row.lam is not None:
-            if self.lam not in (row.lam, Architecture.lam):
-                raise UserError(f"{self.variant} fixes lam at {row.lam:g}; leave lam out")
+        if row.lam is not None and self.lam == Architecture.lam:
             object.__setattr__(self, "lam", row.lam)
-        for width in (self.dim, self.time_width or 0):
-            if row.has_steps and width % 2:
-                raise UserError(f"{self.variant} needs an even width, not {width}")
-        if row.stem and self.patch_size % 2:
-            raise UserError(f"{self.variant} needs patches of even side, not {self.patch_size}")
         usual = dict(image_width=self.image_size, pool=row.pool, norm_eps=row.norm_eps)
         usual |= dict(decoder_depth=self.depth, decoder_heads=self.heads)
         usual |= dict(recurrences=self.depth, time_width=self.dim)
         for name, value in (usual | dict(head_dim=self.dim / self.heads)).items():
             if getattr(self, name) == value:
                 object.__setattr__(self, name, None)
-        _check_used(self)
+        _check_fits(self, row)
 
     @property
     def patches(self) -> int:  # per image
@@ -164,17 +152,32 @@ _USED_BY: dict[str, Callable[[Variant], bool]] = {  # option -> whether a varian
 }
 
 
-def _check_used(a: Architecture):
-    "Reject options that the variant does not have, and those that do not fit its sizes."
+def _check_fits(a: Architecture, row: Variant):
+    "Reject options that the variant does not have, and sizes that do not fit."
+    for side in (a.image_size, a.image_width or a.image_size):
+        check_sizes(side, a.patch_size, a.dim, 1 if a.head_dim else a.heads)
     for name, has in _USED_BY.items():
-        if getattr(a, name) != getattr(Architecture, name) and not has(VARIANTS[a.variant]):
+        if getattr(a, name) != getattr(Architecture, name) and not has(row):
             raise UserError(f"{a.variant} has no {name}; leave {name} out")
     if a.pool is not None:
         check_choice("pool", a.pool, ("class", "mean", "all"))
-    if a.depth % (a.recurrences or 1):
-        raise UserError(f"{a.recurrences} recurrences do not divide a depth of {a.depth}")
-    if a.dim % (a.decoder_heads or 1):
-        raise UserError(f"{a.decoder_heads} decoder heads do not divide a width of {a.dim}")
+    odd = [width for width in (a.dim, a.time_width or 0) if width % 2]
+    for is_wrong, why in (
+        (not 0 <= a.dropout < 1, f"dropout is {a.dropout:g}; it must be at least 0 and below 1"),
+        (row.lam not in (None, a.lam), f"{a.variant} fixes lam at {row.lam}; leave lam out"),
+        (row.has_steps and odd, f"{a.variant} needs even widths, not {odd}"),
+        (
+            row.stem and a.patch_size % 2,
+            f"{a.variant} needs patches of even side, not {a.patch_size}",
+        ),
+        (
+            a.depth % (a.recurrences or 1),
+            f"{a.recurrences} recurrences do not divide {a.depth} layers",
+        ),
+        (a.dim % (a.decoder_heads or 1), f"{a.decoder_heads} decoder heads do not divide {a.dim}"),
+    ):
+        if is_wrong:
+            raise UserError(why)
 
 # %% ../../nbs/models/family.ipynb #6b0d0020
 def check_model(
