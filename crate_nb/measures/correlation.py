@@ -369,11 +369,6 @@ def tau_between(
     return kendall(measure, gap), _defined(bootstrap_tau(measure, gap, weights))
 
 # %% ../../nbs/measures/correlation.ipynb #27a70006
-def _tau_of_present(x: np.ndarray, y: np.ndarray) -> float:
-    present = ~(np.isnan(x) | np.isnan(y))
-    return kendall(x[present], y[present])
-
-
 def permute_types(
     table: pd.DataFrame,  # one row per model: `variant`, the other axes, `seed`, the measure, `gap`
     measure: str,  # its column
@@ -384,7 +379,8 @@ def permute_types(
     measures = models[measure].unstack("variant").to_numpy()  # (cells, types)
     gaps = models["gap"].unstack("variant").to_numpy()
     orders = itertools.permutations(range(gaps.shape[1]))  # the observed order first
-    taus = [_tau_of_present(measures[:, order].ravel(), gaps.ravel()) for order in orders]
+    pairs = (np.stack([measures[:, order].ravel(), gaps.ravel()]) for order in orders)
+    taus = [kendall(*pair[:, ~np.isnan(pair).any(0)]) for pair in pairs]
     return float(np.mean(np.array(taus) >= taus[0] - 1e-12))
 
 # %% ../../nbs/measures/correlation.ipynb #27a70009

@@ -226,26 +226,17 @@ def srr_penalty(
     names = list(inspect.signature(unwrapped(model).forward).parameters)
     options = (subspaces, srr, sparsity == "l0", detach, row, names)
     penalty = _Penalty(list(named.items()), layer, *options)
-    hooks: list[tuple[nn.Module, Callable]] = [(model, penalty.begin)]
-    hooks += [(found[l - 1], partial(penalty.note, l)) for l in wanted]
-    end = model.register_forward_hook(_Hook(penalty.end), always_call=True)
-    with end, _watched(model, hooks):
-        try:
-            yield penalty
-        finally:
-            penalty.forget()
-
-
-@contextmanager
-def _watched(model: nn.Module, hooks: Sequence[tuple[nn.Module, Callable]]) -> Iterator[None]:
-    "Hooks before modules of a model; compiled code is made again, which sees them, and without."
     reset = torch.compiler.reset if is_compiled(model) else lambda: None
+    before = partial(nn.Module.register_forward_pre_hook, with_kwargs=True)
     with ExitStack() as stack:
-        stack.callback(reset)
-        for module, see in hooks:
-            stack.enter_context(module.register_forward_pre_hook(_Hook(see), with_kwargs=True))
-        reset()
-        yield
+        stack.callback(reset)  # compiled code is made again, without hooks
+        stack.callback(penalty.forget)
+        stack.enter_context(before(model, _Hook(penalty.begin)))
+        for l in wanted:
+            stack.enter_context(before(found[l - 1], _Hook(partial(penalty.note, l))))
+        stack.enter_context(model.register_forward_hook(_Hook(penalty.end), always_call=True))
+        reset()  # so that it sees them
+        yield penalty
 
 
 def _subspaces_now(u: Subspaces, layers: list[nn.Module], l: int) -> Tensor:
