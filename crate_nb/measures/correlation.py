@@ -131,11 +131,9 @@ def _check_axes(table: pd.DataFrame, axes: Sequence[str], replicates: str | None
 
 def _check_cells(data: pd.DataFrame) -> None:
     if data.shape[1] > 1 and data.duplicated().any():
-        cells = data.groupby(list(data), dropna=False).indices.values()
-        first, second = next(models for models in cells if len(models) > 1)[:2]
         raise UserError(
-            f"models {data.index[first]!r} and {data.index[second]!r} agree in all axes; name the "
-            "column that distinguishes them with replicates="
+            f"model {data.index[data.duplicated()][0]!r} agrees with another one in all axes; name "
+            "the column that distinguishes them with replicates="
         )
 
 # %% ../../nbs/measures/correlation.ipynb #0e51b808

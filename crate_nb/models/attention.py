@@ -41,7 +41,8 @@ def at_size(
     if size == a.image_size:
         return other
     fit_any = isinstance(getattr(other, "positions", None), FourierPositions)
-    if a.image_width or not (fit_any or isinstance(getattr(tokeniser, "positions", None), Tensor)):
+    learned = getattr(tokeniser, "positions", None)
+    if a.image_width or (learned is None and not fit_any):
         read = f"{a.image_size} x {a.image_width or a.image_size}"
         raise UserError(f"this model's positions keep their size; give images of {read} pixels")
     other.architecture = replace(a, image_size=size)
@@ -383,11 +384,9 @@ def class_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
             f"{seen.tokens} tokens for {h * w} patches: no class token; use attention_maps"
         )
     if _pools_patches(model):
-        architecture = getattr(model, "architecture", None)
-        name = getattr(architecture, "variant", type(model).__name__)
         warnings.warn(
-            f"the head of {name} pools the patches and ignores the class token, so these maps do "
-            "not explain its prediction; attention_maps returns the rows of the patches",
+            f"the head of a {type(model).__name__} pools the patches and ignores the class token, "
+            "so these maps do not explain its prediction; attention_maps returns the patches' rows",
             stacklevel=2,
         )
     return seen.weights()[:, :, 0, -h * w :].unflatten(2, (h, w))

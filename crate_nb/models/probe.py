@@ -98,13 +98,8 @@ _KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "num_query_gro
 # All three below each other: timm, GPT-2, PyTorch, vit-pytorch, ModernBERT. In a `qkv_proj` of
 # CodeGen they lie otherwise.
 FUSED = ("qkv", "c_attn", "in_proj_weight", "to_qkv", "Wqkv")
-_APART: dict[str, Callable[[str], str]] = {  # name of the values -> names of all three
-    "value": lambda which: which,  # BERT
-    "v_proj": lambda which: which[0] + "_proj",  # Llama, CLIP, ViT
-    "v": lambda which: which[0],  # T5
-    "v_lin": lambda which: which[0] + "_lin",  # DistilBERT
-    "v_proj_weight": lambda which: which[0] + "_proj_weight",  # PyTorch
-}
+# The values apart: BERT; Llama, CLIP and ViT; T5; DistilBERT; PyTorch. Queries have a q for the v.
+_APART = ("value", "v_proj", "v", "v_lin", "v_proj_weight")
 _GIVE = "give u as a function of a layer that returns its subspaces (K, d, p)"
 
 
@@ -145,9 +140,10 @@ def _fused(m: nn.Module, name: str, which: str) -> tuple[Tensor, int | None]:
 
 def _apart(m: nn.Module, name: str, which: str) -> tuple[Tensor, int | None]:
     "The weight of one projection, and p; None for p if the layout of its rows is unknown."
-    names, p = _APART[name], _number(m, _HEAD_WIDTH)
-    w, heads, shared = _rows(m, names(which)), _number(m, _HEADS), _number(m, _KV_HEADS)
-    if not p and which != "query" and len(_rows(m, names("query"))) != len(_rows(m, names("key"))):
+    of = {part: part if name == "value" else part[0] + name[1:] for part in _ORDER}
+    w, p = _rows(m, of[which]), _number(m, _HEAD_WIDTH)
+    heads, shared = _number(m, _HEADS), _number(m, _KV_HEADS)
+    if not p and which != "query" and len(_rows(m, of["query"])) != len(_rows(m, of["key"])):
         heads = shared
     count = heads if which == "query" or not p else shared
     p = p or (len(w) // heads if heads else None)
@@ -191,17 +187,13 @@ def call_model(
     return model(**batch) if isinstance(batch, Mapping) else model(_first(batch))
 
 # %% ../../nbs/models/probe.ipynb #9b0a0018
-def _no(_: nn.Module) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Adapter:
     "How `layerwise_srr` handles one kind of model."
 
-    recognises: Callable[[nn.Module], bool] = _no  # whether a model is of this kind
+    recognises: Callable[[nn.Module], bool] = lambda model: False  # whether a model is of this kind
     layers: tuple[str, ...] = ()  # how names of its layers end
-    sequence_first: Callable[[nn.Module], bool] = _no  # whether a layer gives (N, B, d)
+    sequence_first: Callable[[nn.Module], bool] = lambda layer: False  # whether it gives (N, B, d)
     run: Callable[[Any, object], object] = call_model  # (model, batch), results unused
     is_guess: bool = False  # whether nothing is known of the order of the axes
 
