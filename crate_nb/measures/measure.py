@@ -173,8 +173,6 @@ class MeasureSettings:
         if not self.eps:
             raise UserError("eps is empty; give at least one distortion, such as 0.5")
         object.__setattr__(self, "eps", tuple(map(check_eps, self.eps)))
-        if not 0 <= self.lam < math.inf:
-            raise UserError(f"lam is {self.lam!r}; give a finite number of at least 0")
         for name, least in dict(images=1, srr_images=1, draws=1, seed=0).items():
             if type(value := getattr(self, name)) is not int or value < least:
                 raise UserError(f"{name} is {value!r}; give an integer of at least {least}")

@@ -166,14 +166,8 @@ def _check_fits(a: Architecture, row: Variant):
         (not 0 <= a.dropout < 1, f"dropout is {a.dropout:g}; it must be at least 0 and below 1"),
         (row.lam not in (None, a.lam), f"{a.variant} fixes lam at {row.lam}; leave lam out"),
         (row.has_steps and odd, f"{a.variant} needs even widths, not {odd}"),
-        (
-            row.stem and a.patch_size % 2,
-            f"{a.variant} needs patches of even side, not {a.patch_size}",
-        ),
-        (
-            a.depth % (a.recurrences or 1),
-            f"{a.recurrences} recurrences do not divide {a.depth} layers",
-        ),
+        (row.stem and a.patch_size % 2, f"{a.variant} needs even patches, not {a.patch_size}"),
+        (a.depth % (a.recurrences or 1), f"{a.recurrences} recurrences do not divide {a.depth}"),
         (a.dim % (a.decoder_heads or 1), f"{a.decoder_heads} decoder heads do not divide {a.dim}"),
     ):
         if is_wrong:

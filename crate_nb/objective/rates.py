@@ -258,22 +258,14 @@ def check_eps(
     return float(number)
 
 
-def _check_epses(eps: Any) -> float | tuple[float, ...]:
-    "One distortion as a number, several as a tuple."
+def _alpha(n: int, m: int, eps: Any) -> float | tuple[float, ...]:
+    "m/(n eps^2) for n tokens of width m, for one or several distortions."
     if getattr(eps, "ndim", 1) == 0 or isinstance(eps, str) or not isinstance(eps, Iterable):
-        return check_eps(eps)
-    several = tuple(map(check_eps, eps))
+        return m / (n * check_eps(eps) ** 2)
+    several = tuple(m / (n * check_eps(e) ** 2) for e in eps)
     if not several:
         raise UserError("no eps; give one distortion, such as 0.5, or several")
     return several
-
-
-def _alpha(n: int, m: int, eps: Any) -> float | tuple[float, ...]:
-    "m/(n eps^2) for n tokens of width m, for one or several distortions."
-    several = _check_epses(eps)
-    if isinstance(several, float):
-        return m / (n * several**2)
-    return tuple(m / (n * e**2) for e in several)
 
 # %% ../../nbs/objective/rates.ipynb #da7a1012
 _FORMS = {  # what -> shape, number of trailing sizes that must be above 0
