@@ -252,13 +252,9 @@ def _entrypoint(name: str, fields: dict[str, Any]) -> Callable[..., nn.Module]:
 
 
 def register():
-    "Register all names in timm; raise a `UserError` if timm is missing."
-    try:
-        from timm.models import register_model
-    except ImportError:
-        raise UserError(
-            "crate_nb.timm needs timm, which is not installed: pip install timm"
-        ) from None
+    "Register all names in timm, which must be installed."
+    from timm.models import register_model
+
     for name, fields in timm_names().items():
         setattr(sys.modules[__name__], name, register_model(_entrypoint(name, fields)))
 

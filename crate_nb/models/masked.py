@@ -45,8 +45,8 @@ def kept_patches(
     kept = int(patches * (1 - ratio) + 1e-9)  # 10 patches at ratio 0.9 keep 1
     if not 0 < kept < patches:
         raise UserError(
-            f"a mask ratio of {ratio:g} keeps {kept} of {patches} patches; "
-            f"at least 1 and at most {patches - 1} must be kept, choose another ratio"
+            f"a mask ratio of {ratio:g} keeps {kept} of {patches} patches; at least 1 must be kept "
+            "and 1 removed, choose another ratio or smaller patches"
         )
     return kept
 
@@ -90,11 +90,6 @@ def check_masked(
 ):
     "Raise a `UserError` unless a masked autoencoder of these sizes can be trained."
     _check_width(dim)
-    if image_size < 2 * patch_size:
-        raise UserError(
-            f"an image of {image_size} pixels is one patch of {patch_size}, which cannot be hidden "
-            "in part; choose smaller patches"
-        )
     kept_patches((image_size // patch_size) ** 2, mask_ratio)
 
 # %% ../../nbs/models/masked.ipynb #8a5c000f

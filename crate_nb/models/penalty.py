@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
-from ..core import UserError, check_choice
-from ..objective.rates import check_eps
-from ..objective.srr import SPARSITY, pick_layer, sparse_rate_reduction
+from ..core import UserError
+from ..objective.srr import pick_layer, sparse_rate_reduction
 from .layer import Layer
 from .wrappers import is_compiled, unwrapped
 from .probe import Adapter, Subspaces, layers_of, size_of, subspaces_of, tokens_of
@@ -208,8 +207,6 @@ def srr_penalty(
     >>> loss.requires_grad
     True
     """
-    check_eps(eps)
-    check_choice("sparsity", sparsity, SPARSITY)
     if isinstance(model, nn.DataParallel) and len(model.device_ids) > 1:
         raise UserError(
             "DataParallel on several devices splits the batch, and the penalty would see one part; "
