@@ -515,8 +515,9 @@ def data_command(name, folder, size):
     """
     from crate_nb.training.data import SOURCES, load_data
 
-    if folder and name not in SOURCES:
-        raise UserError(f"--folder is for {', '.join(SOURCES)}; {name} is no download")
+    downloads = [known for known, source in SOURCES.items() if source.file]
+    if folder and name not in downloads:
+        raise UserError(f"--folder is for {', '.join(downloads)}; {name} is no download")
     d = load_data(name, folder, size)
     if size and d.x_train.shape[2] != size:
         click.echo(f"pictures of one small size stay as they are; a run resizes them to {size}")

@@ -35,7 +35,8 @@ from ..models.masked import MaskedAutoencoder, draw_masks, linear_probe
 from ..models.masked import masked_loss, patch_targets, probe_features
 from ..models.probe import SrrWarning, TERMS, layerwise_srr
 from .optimizers import OPTIMIZERS, SCHEDULES
-from .data import ImageData, NAMES, dataset_name, files_state, load_data, normalise
+from .data import ImageData, SOURCES, dataset_name, files_state, load_data
+from .data import normalise
 from .augment import Draws, apply_draws, draw, resize
 from .runs import RunConfig
 from .records import Store, pack_hits
@@ -56,7 +57,7 @@ def data_for(
 ) -> ImageData:
     "Load the images of a run; a `UserError` if they are missing or of another set."
     spec = str(data) if data is not None else config.dataset
-    if data is None and spec not in NAMES:
+    if data is None and spec not in SOURCES:
         raise UserError(
             f"where is the data set {spec!r}? give its folder (--dataset FOLDER, or data=FOLDER)"
         )
@@ -65,7 +66,7 @@ def data_for(
             f"the run is on {config.dataset!r}, the folder {spec} holds {dataset_name(spec)!r}; "
             f"name the folder of {config.dataset}"
         )
-    size = config.image_size if spec not in NAMES else None
+    size = config.image_size if spec not in SOURCES else None
     images = _load(spec, size, files_state(spec))
     return images.subset(config.train_size, config.test_size, config.subset, config.val_size)
 

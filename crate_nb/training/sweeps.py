@@ -24,7 +24,7 @@ import pandas as pd, torch
 from ..core import UserError, as_path, check_choice, core_count
 from ..core import WARNED, pick_device, progress_bar
 from ..core import warn_once, show_warning, write_atomic
-from .data import NAMES, dataset_name, dataset_sizes
+from .data import SOURCES, dataset_name, dataset_sizes
 from .runs import OWN, EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
 from .runs import read_grid, regularised_at, rules_here
 from .runs import scale_config, varied_fields, with_changes, without_idle
@@ -57,7 +57,7 @@ def dataset_label(
     "The label of a data set, by default the scale's; a `UserError` for an unknown one."
     if dataset is None:
         return SCALES[check_choice("scale", scale, SCALES)]["dataset"]
-    could_be_label = dataset not in NAMES and "/" not in dataset
+    could_be_label = dataset not in SOURCES and "/" not in dataset
     if could_be_label and any(r["dataset"] == dataset for r in Store(scale).rows()):
         return dataset
     return dataset_name(dataset)
@@ -65,7 +65,7 @@ def dataset_label(
 # %% ../../nbs/training/sweeps.ipynb #16abb001
 def _there(dataset: str | Path | None) -> tuple[int, int] | None:
     "The training and the test images of a folder; None if it is none."
-    if dataset is None or dataset in NAMES or not as_path(dataset).is_dir():
+    if dataset is None or dataset in SOURCES or not as_path(dataset).is_dir():
         return None
     return dataset_sizes(str(dataset))
 
@@ -641,7 +641,7 @@ def sizes_of(
     data: str | Path | None = None,  # folder of its images, if known
 ) -> tuple[int, int]:  # training and test images
     "The sizes of a run's data; we count an unknown label as CIFAR-10."
-    known = config.dataset in NAMES or data is not None
+    known = config.dataset in SOURCES or data is not None
     spec = config.dataset if data is None else str(data)
     train_size, test_size = dataset_sizes(spec) if known else (50_000, 10_000)
     return config.train_size or train_size, config.test_size or test_size
