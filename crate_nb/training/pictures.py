@@ -11,7 +11,7 @@ import io, json, os, re, unicodedata, warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 import numpy as np, torch
 from torch import Tensor
 from ..core import UserError, read_file, user_errors, warn_once
@@ -54,9 +54,6 @@ def pixels_of(
     return torch.from_numpy(np.asarray(picture).transpose(2, 0, 1).copy())
 
 # %% ../../nbs/training/pictures.ipynb #accbaefa
-_POINTER = b"version https://git-lfs.github.com/spec/v1"
-
-
 def decode(
     data: bytes,  # an encoded image
     size: int | None = None,  # side (pixels) of the model's images; None: the whole image
@@ -65,12 +62,9 @@ def decode(
     "Decode an image; a `UserError` if it is damaged or has more than 8 bits a channel."
     from PIL import Image
 
-    if data.startswith(_POINTER):
-        raise UserError(f"{at} is a pointer of Git LFS, not the file itself; run: git lfs pull")
     image = user_errors(f"{at} is not a readable image", "use PNG or JPEG of 8 bits a channel")
     with image, warnings.catch_warnings(action="ignore"):
-        with Image.open(io.BytesIO(data), formats=_FORMATS) as im:
-            return pixels_of(im, size, at)
+        return pixels_of(Image.open(io.BytesIO(data), formats=_FORMATS), size, at)
 
 
 def read_image(
@@ -205,9 +199,6 @@ def _by_parquet_names(files: list[Path], folder: Path) -> dict[str, list[Path]]:
     return {split or "train": parts for split, parts in splits.items()}
 
 # %% ../../nbs/training/pictures.ipynb #b1c70014
-_LAYOUTS = "images in class folders, or train*.parquet"
-
-
 @dataclass(frozen=True)
 class Layout:
     "The files of a folder that we read."
@@ -254,16 +245,11 @@ def find_layout(
     read = _by_parquet_names if parquet else _by_class_folders
     splits = read(files, folder) if (files := parquet or pictures) else {}
     if "train" not in splits:
-        raise UserError(f"no training images in {folder}; allowed: {_LAYOUTS}")
+        allowed = "images in class folders, or train*.parquet"
+        raise UserError(f"no training images in {folder}; allowed: {allowed}")
     return Layout(folder, splits["train"], splits.get(_test_split(splits, folder), []))
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001a
-class _Row(NamedTuple):
-    data: bytes
-    label: Any
-    at: str  # begins a message
-
-
 _IMAGES, _LABELS = ("img", "image"), ("label", "fine_label", "labels")  # columns, by preference
 
 
@@ -280,12 +266,7 @@ def _parquet_file(path: Path) -> Any:
 
     remedy = "it is truncated, damaged or a pointer of Git LFS; download it again"
     with user_errors(f"{path} can't be read as parquet", remedy):
-        file = pq.ParquetFile(path)
-    # Equal rows take no space: a small file may hold billions.
-    rows, allowed = file.metadata.num_rows, max(10_000, path.stat().st_size // 16)
-    if rows > allowed:
-        raise UserError(f"{path} has {rows:,} rows, allowed for its size: {allowed:,}")
-    return file
+        return pq.ParquetFile(path)
 
 
 def row_counts(
@@ -294,13 +275,16 @@ def row_counts(
     "Count the images of a folder without decoding them."
     if not layout.is_parquet:
         return len(layout.train), len(layout.test)
-    train, test = (
-        [_parquet_file(f).metadata.num_rows for f in s] for s in (layout.train, layout.test)
-    )
-    return sum(train), sum(test)
+    splits = layout.train, layout.test
+    train, test = (sum(_parquet_file(f).metadata.num_rows for f in files) for files in splits)
+    return train, test
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001b
-def _parquet_rows(path: Path, names: set[tuple[str, ...]]) -> Iterator[_Row]:
+_Names = set[tuple[str, ...]]  # lists of class names; all files should have the same
+_Rows = Iterator[tuple[Tensor, Any]]  # pictures, not yet of one size, and labels
+
+
+def _parquet_rows(path: Path, size: int | None, names: _Names) -> _Rows:
     "The rows of a file; we add the class names that `datasets` has noted in it to `names`."
     file = _parquet_file(path)
     image, label = (_column(file.schema_arrow.names, c, path) for c in (_IMAGES, _LABELS))
@@ -313,60 +297,61 @@ def _parquet_rows(path: Path, names: set[tuple[str, ...]]) -> Iterator[_Row]:
         at, cell = f"{path}: row {i}", row[image]
         if not isinstance(cell, dict) or not cell.get("bytes"):
             raise UserError(f"{at} holds no encoded image; save the set by the library datasets")
-        yield _Row(cell["bytes"], row[label], at)
+        yield decode(cell["bytes"], size, at), row[label]
 
 
-def _picture_rows(path: Path, names: set[tuple[str, ...]]) -> Iterator[_Row]:
+def _picture_rows(path: Path, size: int | None, names: _Names) -> _Rows:
     "One picture, whose class is the name of its folder (UTF-8 in any locale)."
     label = os.fsencode(path.parent.name).decode("utf-8", "backslashreplace")
-    yield _Row(read_file(path, "image"), unicodedata.normalize("NFC", label), str(path))
+    data = read_file(path, "image")
+    yield decode(data, size, str(path)), unicodedata.normalize("NFC", label)
+
+
+def _rows_of(layout: Layout, size: int | None, names: _Names) -> _Rows:
+    "The pictures of a folder, training images first."
+    rows, remedy = _parquet_rows if layout.is_parquet else _picture_rows, "download it again"
+    for path in (*layout.train, *layout.test):
+        with user_errors(f"{path} can't be read", f"it is truncated or damaged; {remedy}"):
+            yield from rows(path, size, names)
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001f
-def _stacked(pictures: list[Tensor], size: int, of: object) -> Tensor:
-    "Pictures of one size as they are; otherwise all resized to `size`."
-    if len({p.shape for p in pictures}) > 1:
-        warn_once(f"{of}: sizes differ; all are {size} x {size} before a crop")
-        pictures = [p if p.shape[-1] == size else resize(p[None], size)[0] for p in pictures]
-    return torch.stack(pictures)
-
-
-class _Pictures:
-    "Pictures as they come, and their labels."
-
-    def __init__(self, size: int | None, of: object):
-        self.size, self.of = size, of
-        self.pictures: list[Tensor] = []
-        self.labels: list[Any] = []
-
-    def add(self, picture: Tensor, label: Any):
-        "Add one; a `UserError` if its size differs and there is no size to resize it to."
-        if self.size and picture.shape[-1] > _SMALL:
-            picture = resize(picture[None], self.size)[0]
-        first = self.pictures[0] if self.pictures else picture
-        if not self.size and picture.shape != first.shape:
-            (_, h, w), (_, high, wide) = first.shape, picture.shape
+def _one_size(rows: _Rows, size: int | None, of: object) -> tuple[list[Tensor], list]:
+    "Pictures as they come, large ones reduced, and labels; a `UserError` for several sizes."
+    pictures: list[Tensor] = []
+    labels: list[Any] = []
+    for picture, label in rows:
+        if size and picture.shape[-1] > _SMALL:
+            picture = resize(picture[None], size)[0]
+        pictures.append(picture)
+        labels.append(label)
+        (_, h, w), (_, high, wide) = pictures[0].shape, picture.shape
+        if not size and (h, w) != (high, wide):
             raise UserError(
-                f"{self.of} holds images of several sizes, such as {h} x {w} and "
+                f"{of} holds images of several sizes, such as {h} x {w} and "
                 f"{high} x {wide} (height x width); choose a size to resize them to: "
                 "load_data(..., size=...), crate-nb data --size, or image_size in a run"
             )
-        self.pictures.append(picture)
-        self.labels.append(label)
+    if size and len({p.shape for p in pictures}) > 1:
+        warn_once(f"{of}: sizes differ; all are {size} x {size} before a crop")
+        pictures = [resize(p[None], size)[0] for p in pictures]
+    return pictures, labels
 
-    def made(self, train: int, names: set[tuple[str, ...]]) -> tuple:  # as `read_folder`
-        "The tensors and class names, when the first `train` pictures are for training."
-        if not 0 < train:
-            raise UserError(f"{self.of} holds no training images")
-        y_train, y_test, listed = _numbered(
-            self.labels[:train], self.labels[train:], names, self.of
-        )
-        x = _stacked(self.pictures, self.size or 0, self.of)
-        labels = torch.tensor(y_train), torch.tensor(y_test, dtype=torch.long)
-        return (x[:train], labels[0], x[train:], labels[1]), listed
+
+def _tensors(
+    rows: _Rows, train: int, size: int | None, listed: _Names, of: object
+) -> tuple[tuple[Tensor, ...], tuple[str, ...]]:  # as from `read_folder`
+    "The tensors and class names of rows, of which the first `train` are for training."
+    pictures, labels = _one_size(rows, size, of)
+    if train < 1:
+        raise UserError(f"{of} holds no training images")
+    y_train, y_test, names = _numbered(labels[:train], labels[train:], listed, of)
+    x = torch.stack(pictures)
+    y = torch.tensor(y_train), torch.tensor(y_test, dtype=torch.long)
+    return (x[:train], y[0], x[train:], y[1]), names
 
 # %% ../../nbs/training/pictures.ipynb #b1c70021
 def _numbered(
-    train: list, test: list, listed: set[tuple[str, ...]], of: object
+    train: list, test: list, listed: _Names, of: object
 ) -> tuple[list[int], list[int], tuple[str, ...]]:
     "Labels as numbers, and the class names; a `UserError` for labels that do not fit."
     kinds = {type(y).__name__ for y in (*train, *test)}
@@ -403,21 +388,27 @@ def read_folder(
     The names are in label order, empty if the files only have numbers.
     """
     layout = folder if isinstance(folder, Layout) else find_layout(folder)
-    rows_of = _parquet_rows if layout.is_parquet else _picture_rows
-    pictures, names = _Pictures(size, layout.folder), set[tuple[str, ...]]()
-    remedy = "it is truncated or damaged; download it again"
-    for path in (*layout.train, *layout.test):
-        with user_errors(f"{path} can't be read", remedy):
-            for row in rows_of(path, names):
-                pictures.add(decode(row.data, size, row.at), row.label)
-    return pictures.made(row_counts(layout)[0], names)
+    names: _Names = set()  # filled as we read
+    rows = _rows_of(layout, size, names)
+    return _tensors(rows, row_counts(layout)[0], size, names, layout.folder)
 
 # %% ../../nbs/training/pictures.ipynb #9eca3b24
-def _pair(row: Any) -> tuple[Any, Any]:
-    "The picture and the label of a row: a mapping, or a tuple of both."
-    if isinstance(row, Mapping):
-        return tuple(row[_column([*row], c, "the data set")] for c in (_IMAGES, _LABELS))
-    return row[0], row[1]
+def _object_rows(part: Any, size: int | None) -> _Rows:
+    "The rows of a data set: mappings, or tuples of a picture and a label."
+    from PIL import Image
+
+    for i in range(len(part)):
+        row = part[i]
+        if isinstance(row, Mapping):
+            image, label = (row[_column([*row], c, "the data set")] for c in (_IMAGES, _LABELS))
+        else:
+            image, label = row[0], row[1]
+        if not isinstance(image, Image.Image):
+            raise UserError(
+                f"row {i} holds a {type(image).__name__}, not an image of Pillow; "
+                "hand over the data set without transforms"
+            )
+        yield pixels_of(image, size, f"row {i}"), label
 
 
 def _class_names(dataset: Any) -> tuple[str, ...]:
@@ -431,20 +422,10 @@ def read_objects(
     size: int | None = None,  # as for `read_folder`
 ) -> tuple[tuple[Tensor, ...], tuple[str, ...]]:  # as from `read_folder`
     "The images of data sets of other libraries; a `UserError` for rows that hold no pictures."
-    from PIL import Image
-
     known = {_SPLITS[name]: rows for name, rows in splits.items() if name in _SPLITS}
     if "train" not in known:
         raise UserError(f"no split train among {', '.join(map(str, splits))}")
     parts = [known["train"], known.get(_test_split(known, "the data set"), ())]
-    pictures, names = _Pictures(size, "the data set"), {n for p in parts if (n := _class_names(p))}
-    for part in parts:
-        for i in range(len(part)):
-            image, label = _pair(part[i])
-            if not isinstance(image, Image.Image):
-                raise UserError(
-                    f"row {i} holds a {type(image).__name__}, not an image of Pillow; "
-                    "hand over the data set without transforms"
-                )
-            pictures.add(pixels_of(image, size, f"row {i}"), label)
-    return pictures.made(len(parts[0]), names)
+    rows = (row for part in parts for row in _object_rows(part, size))
+    names = {listed for part in parts if (listed := _class_names(part))}
+    return _tensors(rows, len(parts[0]), size, names, "the data set")
