@@ -169,7 +169,7 @@ def best_scale(
         return best if any(found[best]) else NEAREST[-1]
     if not result.trials:
         return "small"  # it computes what it shows
-    tried = (s for s in NEAREST if visible(Trials(result.trials, s).folder, "*/record.json"))
+    tried = (s for s in NEAREST if visible(Trials(result.trials, s).root, "*/record.json"))
     return next(tried, "small")
 
 # %% ../../nbs/study/results.ipynb #663fc670

@@ -4,16 +4,15 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'IMAGES', 'Record', 'check_record', 'read_record', 'pack_hits', 'unpack_hits', 'tested_images', 'Busy',
-           'training_name', 'training_command', 'record_files', 'Store', 'compare_runs', 'git_commit']
+           'training_name', 'training_command', 'Records', 'Store', 'compare_runs', 'git_commit']
 
 # %% ../../nbs/training/records.ipynb #06f9bc70
-import fcntl, hashlib, json, logging, math, os, re, shlex, subprocess, time
-from collections import defaultdict
+import fcntl, hashlib, json, math, os, re, shlex, subprocess, time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 import crate_nb, numpy as np, pandas as pd, pydantic
 from ..core import UserError, check_kind, home, is_there, parse_json, read_file
 from ..core import user_errors, warn_once, write_atomic
@@ -49,7 +48,7 @@ class Record(Described, frozen=True, strict=True, extra="forbid"):
     provenance: dict[str, Any] = described(
         ..., "provenance: versions, commit, device, threads, seconds, digest of the images"
     )
-    history: list[dict[str, Any]] = described(
+    history: list[dict[str, int | float | None]] = described(
         ..., "one row per epoch: losses (nats), accuracies (%)"
     )
     probe: dict[str, list[float | None]] = described(
@@ -148,109 +147,72 @@ _TABLES: dict[str, Mapping] = dict(variant=VARIANTS, optimizer=OPTIMIZERS, sched
 class _Unregistered(UserError):
     "A record names a variant, optimiser or schedule that is not registered in this process."
 
-    def __init__(self, path: Path, row: str):
-        self.row = row
-        super().__init__(
-            f"record {path} has the {row}, which is not registered here; "
-            "add its row to the table before you read records"
-        )
 
-
-def _check_registered(config: Mapping[str, Any], path: Path):
+def _check_registered(config: Mapping[str, Any]):
     for field, table in _TABLES.items():
         if isinstance(name := config.get(field), str) and name not in table:
-            raise _Unregistered(path, f"{field} {name!r}")
+            raise _Unregistered(
+                f"recorded with the {field} {name!r}, which is not registered here; add its row "
+                "to crate_nb.VARIANTS, crate_nb.training.optimizers.OPTIMIZERS or SCHEDULES"
+            )
 
 # %% ../../nbs/training/records.ipynb #5dac18fb
-_Share = Annotated[float, pydantic.Field(ge=0, le=100)]  # in %
+class _Required(pydantic.BaseModel, strict=True):
+    "What pages read of the provenance and the final results of every record."
 
-
-class _Part(pydantic.BaseModel, strict=True, extra="allow", allow_inf_nan=False):
-    "The required fields of a part of a record."
-
-
-class _Made(_Part):  # `Record.provenance`
-    seconds: pydantic.NonNegativeFloat
-    measure_seconds: pydantic.NonNegativeFloat = 0.0
+    seconds: float
+    measure_seconds: float = 0.0
     device: str
-    threads: pydantic.PositiveInt
-    data_digest: str | None = None
-    utc: str | None = None
-
-
-class _End(_Part):  # `Record.final`
-    __pydantic_extra__: dict[str, float | str | bool | None]
+    threads: int
     epochs: pydantic.NonNegativeInt
-    steps: pydantic.NonNegativeInt
-    parameters: pydantic.NonNegativeInt
+    steps: int
+    parameters: int
     train_loss: float
     test_loss: float
-    train_accuracy: _Share = 0.0
-    test_accuracy: _Share = 0.0
-    test_hits: str = pydantic.Field("", pattern="^([0-9a-f]{2})*$")
+    train_accuracy: float = 0.0
+    test_accuracy: float = 0.0
 
 
-class _Level(_Part):  # a row of `Record.levels`
-    level: float
-    steps: pydantic.NonNegativeInt = 0
-    measures: dict[str, Any] = {}
+class _Measured(pydantic.BaseModel, strict=True):
+    "What pages read of the measures of a run, at its end or at a level."
 
-
-class _Measured(_Part):  # `Record.measures`, if present
     values: dict[str, float | None]
     srr: dict[str, list[float | str | None]] = {}
-    margin: float | None = None
-    sigma: float | None = None
 
 # %% ../../nbs/training/records.ipynb #f26de608
 _AGAIN = "restore it with git, or delete its folder and train it again"
 
 
 def _check_readable(raw: dict[str, Any], path: Path):
-    schema, config = raw.get("schema_version"), raw.get("config")
-    if isinstance(schema, int) and schema != SCHEMA:
-        older = f"convert it: python .ci/migrate.py {path.parent.parent}"
+    if isinstance(schema := raw.get("schema_version"), int) and schema != SCHEMA:
         raise UserError(
             f"record {path} has layout {schema}, this version of crate_nb reads layout {SCHEMA}; "
-            f"{older if schema < SCHEMA else 'upgrade crate_nb'}"
+            f"upgrade crate_nb, or convert it: python .ci/migrate.py {path.parent.parent}"
         )
-    _check_registered(config if isinstance(config, dict) else {}, path)
+    if isinstance(config := raw.get("config"), dict):
+        _check_registered(config)
 
 
 def _check_place(record: Record, path: Path):
-    if record.id != record.config.id:
+    folder = path.parent.name if path.name == "record.json" else record.id
+    if not record.id == record.config.id == folder:
         raise UserError(
             f"record {path} has id {record.id}, but its configuration has id {record.config.id}; "
-            f"it was edited, {_AGAIN}"
+            f"it was edited or copied, {_AGAIN}"
         )
-    if path.name == "record.json" and path.parent.name != record.id:
-        raise UserError(
-            f"record {path} has id {record.id}, but lies in another run's folder; "
-            "it was copied, delete it"
-        )
-
-
-def _check_history(history: list[dict[str, Any]], epochs: int):
-    if [row.get("epoch") for row in history] != list(range(1, epochs + 1)):
-        raise ValueError(f"its history does not have one row for each of {epochs} epochs")
-    values = [value for row in history for value in row.values()]
-    if not all(value is None or isinstance(value, int | float) for value in values):
-        raise ValueError("its history contains a value that is not a number")
 
 
 def _check_whole(record: Record):
-    "A `ValueError` unless all parts of a record have the required form."
-    _Made.model_validate(record.provenance)
-    end = _End.model_validate(record.final)
-    levels = [_Level.model_validate(row) for row in record.levels]
-    if tuple(row.level for row in levels) != record.config.levels:
+    "A `ValueError` unless a record has the structure that pages read."
+    epochs = _Required.model_validate(record.provenance | record.final).epochs
+    if [row.get("epoch") for row in record.history] != list(range(1, epochs + 1)):
+        raise ValueError(f"its history does not have one row for each of {epochs} epochs")
+    if tuple(row.get("level") for row in record.levels) != record.config.levels:
         raise ValueError("it does not have one row for each of its levels")
-    _check_history(record.history, end.epochs)
-    found = [m for m in (record.measures, *(row.measures for row in levels)) if m]
-    tables: list[dict[str, list]] = [_Measured.model_validate(m).srr for m in found]
-    for table in (record.probe, *tables):
-        if len({len(column) for column in table.values()}) > 1:
-            raise ValueError("the columns of its probe or of SRR have unequal lengths")
+    tables: list[dict[str, list]] = [record.probe]
+    tables += [_Measured.model_validate(m).srr for m in record.ends().values() if m]
+    if any(len(set(map(len, table.values()))) > 1 for table in tables):
+        raise ValueError("the columns of its probe or of SRR have unequal lengths")
     for name in ("epoch", "layer") if record.probe else ():
         if not all(v is not None and v == int(v) for v in record.probe.get(name, [None])):
             raise ValueError("its probe has no integer columns epoch and layer")
@@ -264,8 +226,8 @@ def read_record(
     with reading_fields(f"record {path} is damaged", _AGAIN):
         _check_readable(parse_json(content), path)
         record = Record.model_validate_json(content)
-        _check_place(record, path)
         _check_whole(record)
+    _check_place(record, path)
     return record
 
 # %% ../../nbs/training/records.ipynb #6c3af817
@@ -296,59 +258,31 @@ def tested_images(
     return round(100 * int(hits) / accuracy)
 
 # %% ../../nbs/training/records.ipynb #d14782a1
-IMAGES = "images"  # folder of the runs of a scale; beside it, one for each experiment of trials
+class _Work:
+    "Checkpoints, locks and weights of one scale's runs, which may not exist; not in git."
 
-
-class _Folders:
-    "The paths of the files of one scale's runs, which may not exist."
-
-    def __init__(self, scale: str, root: Path | None = None):
-        runs = Path(root or home() / "data" / "runs")
-        self.scale, self.root = scale, runs / scale / IMAGES
-        self.data = runs.parent if runs.name == "runs" else runs  # two folders share no weights
-
-    def path(self, id: str) -> Path:
-        "The file of a run's record."
-        return self.root / id / "record.json"
+    scale: str
+    data: Path
 
     def work(self, id: str) -> Path:
-        "The folder of a run's checkpoint and lock; not in git."
+        "The folder of a run's checkpoint and lock."
         return self.data / "work" / self.scale / id
 
     def weights(self, id: str, level: float | None = None) -> Path:
-        "The file of a trained model's weights, final or of a training loss; not in git."
+        "The file of a trained model's weights, final or of a training loss."
         name = id if level is None else f"{id}-{level}"
         return self.data / "weights" / self.scale / f"{name}.safetensors"
-
-# %% ../../nbs/training/records.ipynb #a26b0e33
-class Busy(UserError):
-    "Another process is training this run."
-
-
-def _take_lock(handle, id: str):
-    # `busy` holds a lock briefly, or longer on a busy machine: try for a second.
-    for _ in range(50):
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.02)
-    raise Busy(f"run {id} is being trained by another process; wait for it")
-
-
-class _Locks(_Folders):
-    "The locks of one scale's runs."
 
     @contextmanager
     def lock(self, id: str) -> Iterator[Path]:
         "Lock a run's work folder; `Busy` if another process holds it, a `UserError` if this fails."
         work = self.work(id)
-        elsewhere = "choose another folder with CRATE_NB_HOME"
-        with user_errors(f"cannot write {work}", f"free space or {elsewhere}"):
+        elsewhere = "free space or choose another folder with CRATE_NB_HOME"
+        with user_errors(f"cannot write or lock {work}", elsewhere):
             work.mkdir(parents=True, exist_ok=True)
             handle = (work / "lock").open("w")
+            _take_lock(handle, id)
         with handle:
-            with user_errors(f"cannot lock {work}", f"its file system has no flock, {elsewhere}"):
-                _take_lock(handle, id)
             yield work
 
     def busy(self, id: str) -> bool:
@@ -362,6 +296,21 @@ class _Locks(_Folders):
             except OSError as e:
                 return isinstance(e, BlockingIOError)
             return False
+
+
+class Busy(UserError):
+    "Another process is training this run."
+
+
+def _take_lock(handle, id: str):
+    # `busy` holds a lock briefly, or longer on a busy machine: try for a second.
+    for _ in range(50):
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+    handle.close()
+    raise Busy(f"run {id} is being trained by another process; wait for it")
 
 # %% ../../nbs/training/records.ipynb #4d0fe1bd
 def training_name(
@@ -390,82 +339,104 @@ def training_command(
     return shlex.join([*words, *(word for text in texts for word in ("--set", text))])
 
 # %% ../../nbs/training/records.ipynb #843a0554
-def _row(r: Record) -> dict[str, Any]:
-    made = {k: r.provenance.get(k) for k in ("device", "utc", "seconds", "data_digest")}
-    config = r.config.model_dump(mode="json")
-    return dict(id=r.id, training=training_name(r.config)) | config | r.final | made
+_R = TypeVar("_R", bound=Any)  # `Record`, or a result of a trial
+_ID = re.compile("[0-9a-f]{12}")
+
+
+@lru_cache(maxsize=3000)  # more than any scale has; about 0.1 MB each
+def _read_once(read: Callable[[Path], Any], path: Path, *stamp: int) -> Any:
+    return read(path)
 
 
 def _sha(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 # %% ../../nbs/training/records.ipynb #a24044dd
-_T = TypeVar("_T")
+class Records(Generic[_R]):
+    "The files `<root>/<id>/record.json`, each read once while it does not change."
 
+    separators: ClassVar = (",", ":")  # of the JSON
 
-def _tell_left_out(scale: str, rows: set[str]):
-    if rows:
-        warn_once(
-            f"skipping records of scale {scale}, since these are not registered: "
-            f"{', '.join(sorted(rows))}; add their rows to crate_nb.VARIANTS, "
-            "crate_nb.training.optimizers.OPTIMIZERS or SCHEDULES"
-        )
+    def __init__(
+        self,
+        root: Path,  # a folder, which may not exist
+        read: Callable[[Path], _R],  # of one file
+    ):
+        self.root, self.read = root, read
 
+    def path(
+        self,
+        id: str,  # of a record
+    ) -> Path:  # may not exist
+        "The file of a record."
+        return self.root / id / "record.json"
 
-def _tell_empty(root: Path):
-    "Log the searched folder if it has no records of any scale."
-    runs = root.parent.parent
-    if not any(runs.glob(f"*/{IMAGES}/*/record.json")):
-        warn_once(f"no records of any scale in {runs}; set CRATE_NB_HOME to use another folder")
+    def ids(self) -> Iterator[str]:
+        "The ids in the folder, sorted; other names (such as .DS_Store) are skipped."
+        with user_errors(f"the records in {self.root} can't be listed", "check its permissions"):
+            names = sorted(os.listdir(self.root)) if is_there(self.root) else []
+        for name in names:
+            if _ID.fullmatch(name):
+                yield name
+            elif name[0] != "." and is_there(self.path(name)):
+                warn_once(f"left out: {self.root}/{name}, whose name is no id of a run")
 
+    def get(
+        self,
+        config: Any,  # a configuration, or its id
+    ) -> _R | None:  # None if it is not recorded
+        "The record of a configuration; a `UserError` if its file is damaged."
+        path = self.path(config if isinstance(config, str) else config.id)
+        try:
+            if not is_there(path):
+                return None
+            stat = os.stat(path)
+            return _read_once(self.read, path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        except (UserError, FileNotFoundError) as e:
+            if FileNotFoundError in (type(e), type(e.__cause__)):  # deleted since we looked
+                return None
+            raise
 
-def _is_gone(error: Exception) -> bool:
-    "Whether a read failed because another process has just deleted the file."
-    return any(isinstance(e, FileNotFoundError) for e in (error, error.__cause__))
+    def __contains__(self, config: Any) -> bool:
+        return is_there(self.path(config if isinstance(config, str) else config.id))
 
-
-_ID = re.compile("[0-9a-f]{12}")
-
-
-def record_files(
-    root: Path,  # folder of runs or trials
-) -> Iterator[tuple[str, os.stat_result]]:
-    "Ids and file states of records; other files (such as .DS_Store) are skipped."
-    with user_errors(f"the records in {root} can't be listed", "check its permissions"):
-        for id in sorted(os.listdir(root)) if is_there(root) else ():
+    def __iter__(self) -> Iterator[_R]:
+        for id in self.ids():
             try:
-                # a Path takes longer than stat
-                state = os.stat(f"{root}/{id}/record.json")
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            if _ID.fullmatch(id):
-                yield id, state
-            elif id[0] != ".":
-                warn_once(f"left out: {root}/{id}, whose name is no id of a run")
+                record = self.get(id)
+            except _Unregistered as e:
+                warn_once(f"skipping records in {self.root}: {e}")
+            else:
+                if record is not None:
+                    yield record
 
-# %% ../../nbs/training/records.ipynb #a24044df
-@lru_cache(maxsize=1000)  # more than any scale has; about 0.1 MB each
-def _read_once(path: Path, *stamp: int) -> Record:
-    return read_record(path)
+    def put(
+        self,
+        record: _R,  # replaces a stored record with its id
+    ) -> _R:  # `record` itself
+        "Write a record atomically; a `UserError` if this fails."
+        content = record.model_dump(mode="json")
+        text = json.dumps(content, separators=self.separators, allow_nan=False)
+        write_atomic(self.path(record.id), text + "\n")
+        return record
 
-
-def _unchanged(path: Path, stat: os.stat_result) -> Record:
-    "Read a record, cached while its file does not change."
-    record = _read_once(path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
-    _check_registered(dict(record.config), path)  # a row may be gone since we read the record
-    return record
-
-
-def _read_if_there(path: Path) -> Record | None:
-    try:
-        return _unchanged(path, os.stat(path)) if is_there(path) else None
-    except UserError as e:
-        if _is_gone(e):
-            return None
-        raise
+    def digest(self) -> str:
+        "16 hex digits that depend on all records: added, changed and deleted ones."
+        ids = (id for id in self.ids() if is_there(self.path(id)))
+        files = [(id, _sha(read_file(self.path(id), "record"))) for id in ids]
+        return _sha(repr(files).encode())[:16]
 
 # %% ../../nbs/training/records.ipynb #a24044e0
-class Store(_Locks):
+IMAGES = "images"  # folder of the runs of a scale; beside it, one for each experiment of trials
+
+
+def _row(r: Record) -> dict[str, Any]:
+    made = {k: r.provenance.get(k) for k in ("device", "utc", "seconds", "data_digest")}
+    config = r.config.model_dump(mode="json")
+    return dict(id=r.id, training=training_name(r.config)) | config | r.final | made
+
+
+class Store(Records[Record], _Work):
     """The records of one scale, except those that name unregistered rows, such as a variant.
 
     Parameters
@@ -495,103 +466,62 @@ class Store(_Locks):
     True
     """
 
-    def __contains__(self, config: RunConfig | str) -> bool:
-        return is_there(self.path(config if isinstance(config, str) else config.id))
+    def __init__(self, scale: str, root: Path | None = None):
+        runs = Path(root or home() / "data" / "runs")
+        super().__init__(runs / scale / IMAGES, read_record)
+        self.scale, self.runs = scale, runs
+        self.data = runs.parent if runs.name == "runs" else runs  # two folders share no weights
 
-    def _each(self, read: Callable[[str, os.stat_result], _T]) -> Iterator[_T]:
-        "Apply `read` to each file, skipping records that name unregistered rows."
-        unknown: set[str] = set()
-        for id, stat in record_files(self.root):
-            try:
-                yield read(id, stat)
-            except _Unregistered as e:
-                unknown.add(e.row)
-            except (UserError, OSError) as e:
-                if not _is_gone(e):
-                    raise
-        _tell_left_out(self.scale, unknown)
+    def get(self, config: RunConfig | str) -> Record | None:
+        "The record of a run; a `UserError` if its file is damaged or a row is not registered."
+        if record := super().get(config):
+            _check_registered(dict(record.config))  # a row may be gone since we read the record
+        return record
 
     def __iter__(self) -> Iterator[Record]:
-        _tell_empty(self.root)
-        return self._each(lambda id, stat: _unchanged(self.path(id), stat))
+        if not any(self.runs.glob(f"*/{IMAGES}/*/record.json")):
+            warn_once(f"no records of any scale in {self.runs}; set CRATE_NB_HOME to choose")
+        return super().__iter__()
+
+    def put(self, record: Record) -> Record:
+        "Write a record atomically; a `UserError` if this fails."
+        return super().put(check_record(record))
 
     def rows(self) -> list[dict[str, Any]]:
         "Return one row per record, by id: configuration, final metrics, machine and time."
-        return list(self._each(lambda id, stat: _row(_unchanged(self.path(id), stat))))
+        return [_row(record) for record in super().__iter__()]
 
     def frame(self) -> pd.DataFrame:
         "Return the rows as a table; its column `epochs` counts trained epochs."
-        _tell_empty(self.root)
-        return pd.DataFrame(self.rows())
-
-    def get(
-        self,
-        config: RunConfig | str,  # a configuration, or its id
-    ) -> Record | None:  # None if the run is not recorded
-        "Return the record of a run; a `UserError` if its file is damaged."
-        return _read_if_there(self.path(config if isinstance(config, str) else config.id))
-
-    def put(
-        self,
-        record: Record,  # replaces a stored record with its id
-    ) -> Record:  # `record` itself
-        "Write a record atomically; a `UserError` if this fails."
-        content = check_record(record).model_dump(mode="json")
-        text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-        write_atomic(self.path(record.id), text + "\n")
-        return record
-
-    def digest(self) -> str:
-        "Return 16 hex digits that depend on all records: added, changed and deleted ones."
-        files = list(self._each(lambda id, stat: (id, _sha(read_file(self.path(id), "record")))))
-        return _sha(repr(files).encode())[:16]
+        return pd.DataFrame(list(map(_row, self)))
 
 # %% ../../nbs/training/records.ipynb #2c2c07dd
 _COMPARED = ("train_loss", "test_loss", "test_accuracy")  # metrics of a comparison, if recorded
 _KIND = "epochs train_size val_size stop_loss levels dataset".split()  # the same in like runs
 
 
-def _by_configuration(record: Record, records: Iterable[Record], metric: str) -> dict:
-    "A metric's values over seeds, by configuration, of runs of the same kind and task."
-    task = VARIANTS[record.config.variant].task
-    groups: dict[RunConfig, list[float]] = defaultdict(list)
-    for r in records:
-        alike = all(getattr(r.config, k) == getattr(record.config, k) for k in _KIND)
-        if alike and r.id != record.id and VARIANTS[r.config.variant].task == task:
-            groups[r.config.replace(seed=0)].append(r.final[metric])
-    return groups
+def _kind_of(record: Record) -> list:
+    config = record.config
+    return [VARIANTS[config.variant].task, *(getattr(config, name) for name in _KIND)]
 
 
-def _seed_spread(record: Record, records: Iterable[Record], metric: str) -> tuple[float, int]:
-    """The standard deviation of seed replicates (nan if unknown), and its degrees of freedom.
+def _seed_spread(
+    record: Record, records: Iterable[Record], metrics: list[str]
+) -> tuple[pd.Series, int]:
+    """The standard deviations of metrics over seeds (nan if unknown), and degrees of freedom.
 
-    It is pooled over all runs of the record's kind if the record has few replicates.
+    They are pooled over all runs of the record's kind if the record has few replicates.
     """
-    groups = _by_configuration(record, records, metric)
-    own = groups[record.config.replace(seed=0)]
-    pooled = [own] if len(own) > 2 else [g for g in groups.values() if len(g) > 1]
-    freedom = sum(len(g) - 1 for g in pooled)
-    squares = sum(pd.Series(g).var() * (len(g) - 1) for g in pooled)
-    return math.sqrt(squares / freedom) if freedom else math.nan, freedom
+    alike = (r for r in records if r.id != record.id and _kind_of(r) == _kind_of(record))
+    rows = [(r.config.replace(seed=0).id, *(r.final[m] for m in metrics)) for r in alike]
+    table = pd.DataFrame(rows, columns=["run", *metrics]).astype(dict.fromkeys(metrics, float))
+    own = table[table.run == record.config.replace(seed=0).id]
+    pooled = own if len(own) > 2 else table
+    centred = pooled[metrics] - pooled.groupby("run")[metrics].transform("mean")
+    freedom = len(pooled) - pooled.run.nunique()
+    return ((centred**2).sum() / freedom) ** 0.5, freedom
 
 # %% ../../nbs/training/records.ipynb #c61a411c
-def _allowed(spread: float, freedom: int) -> float:
-    "The 95 % bound on the difference of two seeds, for all metrics together."
-    if not freedom:
-        return math.nan
-    from scipy import stats  # imported here, since this is as slow as reading a thousand records
-
-    level = 1 - 0.025 / len(_COMPARED)
-    return stats.t.ppf(level, freedom) * spread * math.sqrt(2)
-
-
-def _compared(record: Record, again: Record, records: list[Record], metric: str) -> dict:
-    spread, freedom = _seed_spread(record, records, metric)
-    then, now = record.final[metric], again.final[metric]
-    seen = dict(metric=metric, record=then, again=now, difference=now - then)
-    return seen | dict(allowed=_allowed(spread, freedom), freedom=freedom)
-
-
 def _is_in(old: dict, new: dict) -> bool:
     "Whether `new` contains all of `old` except measures; later code may record more."
     return all(k in new and new[k] == value for k, value in old.items() if k != "measures")
@@ -621,10 +551,16 @@ def compare_runs(
     `allowed`, and a bound as large as the value itself excludes nothing. We do not compare values
     that older code did not record.
     """
+    from scipy import stats  # imported here, since this is as slow as reading a thousand records
+
     record, again = check_record(record), check_record(again)
-    records = list(records)
     metrics = [metric for metric in _COMPARED if metric in record.final]
-    table = pd.DataFrame([_compared(record, again, records, metric) for metric in metrics])
+    spread, freedom = _seed_spread(record, records, metrics)
+    then, now = (np.array([r.final[m] for m in metrics]) for r in (record, again))
+    table = pd.DataFrame(dict(metric=metrics, record=then, again=now, difference=now - then))
+    # the 95 % bound on the difference of two seeds, for all metrics together
+    bound = stats.t.ppf(1 - 0.025 / len(_COMPARED), freedom) * math.sqrt(2)
+    table = table.assign(allowed=bound * spread.to_numpy(), freedom=freedom)
     if _is_same(record, again):
         return "the same", table
     if (table.difference.abs() > table.allowed).any():
@@ -636,37 +572,21 @@ def compare_runs(
 _package = Path(crate_nb.__file__).resolve().parent
 
 
-def _git(*args: str) -> subprocess.CompletedProcess:
-    "Run git in the folder of the package, whatever repository the environment names."
+def _git(*args: str) -> str:
+    "The output of git in the folder of the package, whatever repository the environment names."
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    how: dict[str, Any] = dict(capture_output=True, encoding="utf-8", errors="replace", timeout=10)
-    return subprocess.run(["git", *args], cwd=_package, env=env, **how)
-
-
-def _is_cloned() -> bool:
-    "Whether the package lies in its own clone, not in a repository that it was copied into."
-    prefix = _git("rev-parse", "--show-prefix")
-    if "safe.directory" in prefix.stderr:
-        warn_once(
-            "git reads no commit from a clone of another user; if you trust it, run "
-            f"git config --global --add safe.directory {_package.parent}"
-        )
-    if prefix.stdout.strip() != f"{_package.name}/":
-        return False
-    tracked = _git("ls-files", "--error-unmatch", "core.py", "../nbs/core.ipynb")
-    return not tracked.returncode
+    how: dict[str, Any] = dict(capture_output=True, text=True, timeout=10, check=True)
+    return subprocess.run(["git", *args], cwd=_package, env=env, **how).stdout.strip()
 
 
 @lru_cache  # cached, since a process keeps the code that it started with
 def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
     "The commit of the running code, as of the first call."
-    try:
-        if not _is_cloned():
-            return None
+    try:  # not of a repository that the package was copied into
+        is_clone = _git("rev-parse", "--show-prefix") == f"{_package.name}/"
+        _git("ls-files", "--error-unmatch", "core.py", "../nbs/core.ipynb")
         head = _git("rev-parse", "--short=12", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.SubprocessError):
         return None
-    if head.returncode:
-        return None
-    return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
+    return head + ("+changes" if changed else "") if is_clone else None

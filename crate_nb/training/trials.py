@@ -6,17 +6,16 @@
 __all__ = ['Trial', 'TrialResult', 'read_trial_result', 'Trials', 'run_trials']
 
 # %% ../../nbs/training/trials.ipynb #0f920003
-import hashlib, json, re, time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re, time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
 from .. import __version__
-from ..core import UserError, device_name, home, parse_json, progress_bar
-from ..core import read_file, write_atomic
+from ..core import UserError, device_name, home, parse_json, progress_bar, read_file
 from .runs import Identified, Seed, reading_fields
-from .records import IMAGES, git_commit, record_files
+from .records import IMAGES, Records, git_commit
 
 # %% ../../nbs/training/trials.ipynb #0f920006
 class Trial(Identified):
@@ -65,8 +64,10 @@ def read_trial_result(
     return outcome
 
 # %% ../../nbs/training/trials.ipynb #0f92000e
-class Trials:
+class Trials(Records[TrialResult]):
     "The outcomes of one experiment at one scale."
+
+    separators = (", ", ": ")
 
     def __init__(
         self,
@@ -79,41 +80,8 @@ class Trials:
                 f"experiment {experiment!r}: its name becomes a folder; "
                 f"use lower-case letters, digits and underscores, but not {IMAGES}"
             )
-        self.experiment, self.scale = experiment, scale
-        self.folder = Path(root or home() / "data" / "runs") / scale / experiment
-
-    def path(
-        self,
-        id: str,  # of a trial
-    ) -> Path:  # may not exist
-        "The file of an outcome."
-        return self.folder / id / "record.json"
-
-    def __iter__(self) -> Iterator[TrialResult]:
-        "Iterate over all outcomes, by id."
-        return (read_trial_result(self.path(id)) for id, _ in record_files(self.folder))
-
-    def get(
-        self,
-        trial: Trial,  # the configuration
-    ) -> TrialResult | None:  # None if not yet run
-        "The outcome of a trial."
-        path = self.path(trial.id)
-        return read_trial_result(path) if path.is_file() else None
-
-    def put(
-        self,
-        outcome: TrialResult,  # replaces a stored outcome with its id
-    ) -> TrialResult:  # `outcome` itself
-        "Write an outcome atomically; a `UserError` if this fails."
-        text = json.dumps(outcome.model_dump(mode="json"), allow_nan=False)
-        write_atomic(self.path(outcome.id), text + "\n")
-        return outcome
-
-    def digest(self) -> str:
-        "16 hex digits: a hash of all outcomes, which detects added, changed and deleted ones."
-        files = [(id, read_file(self.path(id), "outcome")) for id, _ in record_files(self.folder)]
-        return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
+        runs = Path(root or home() / "data" / "runs")
+        super().__init__(runs / scale / experiment, read_trial_result)
 
     def frame(self) -> pd.DataFrame:
         "The numbers of all outcomes, one row per trial, with id and fields."
