@@ -53,11 +53,8 @@ def compare_trained(
         what = "history, probes and final metrics"
         return True, f"the same, bit for bit: {what} of {record.id}{although}"
     if not other:
-        moved = table[table.difference != 0]
-        both = zip(moved.metric, moved.record, moved.again)
-        listed = "; ".join(
-            f"{metric} {stored:.4f}, again {now:.4f}" for metric, stored, now in both
-        )
+        moved = table.loc[table.difference != 0, ["metric", "record", "again"]].to_numpy()
+        listed = "; ".join("{} {:.4f}, again {:.4f}".format(*row) for row in moved)
         raise UserError(
             f"{record.id} differs from a rerun with the same code, torch and processor; "
             f"the record was edited: {listed or 'its history or probes'}"
@@ -66,9 +63,6 @@ def compare_trained(
         "two seed replicates differ by up to `allowed`, "
         f"estimated with {table.freedom.min()} degrees of freedom"
     )
-    if verdict == "not checkable":
-        few = "none" if not table.freedom.min() else f"only {table.freedom.min()}"
-        why = f"for want of other seeds: {few} beyond one a configuration"
     if verdict == "different":
         raise UserError(f"{record.id} is different ({why}); circumstances that changed: {other}")
     shown = table.round(4).to_string(index=False)
