@@ -260,8 +260,6 @@ def _draw_ops(
     count: int, width: int, g: torch.Generator, n: int, magnitude: int
 ) -> tuple[Tensor, Tensor]:  # (count, n) rows of OPS, (count, n) values
     "Draw n RandAugment operations for each image of a width (pixels)."
-    if not 0 <= magnitude <= 30:
-        raise UserError(f"RandAugment magnitude {magnitude}; allowed: 0 to 30")
     of_ops = [op.value(magnitude / 30, width) for op in OPS.values()]
     value_of, signed = torch.tensor(of_ops, dtype=torch.float64), [op.signed for op in OPS.values()]
     ops = torch.empty(count, n, dtype=torch.long)
@@ -320,7 +318,7 @@ def draw(
     magnitude: int = 14,  # RandAugment magnitude, 0 to 30
     auto: bool = False,  # AutoAugment's policy for CIFAR-10 instead of RandAugment
 ) -> Draws:
-    "Draw the augmentation of a batch; a `UserError` for a wrong magnitude."
+    "Draw the augmentation of a batch."
     boxes = _random_boxes(count, height, width, g, crop) if crop else None
     mirrored = torch.rand(count, generator=g) < 0.5 if flip else None
     drawn = _draw_policy(count, size, g) if auto else _draw_ops(count, size, g, ops, magnitude)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from operator import attrgetter
 from typing import Any
 import numpy as np, pandas as pd, torch, torch.nn.functional as F
 from scipy import optimize
@@ -122,9 +123,9 @@ def beside(
     return {k: _finite(v) for k, v in found.items()}
 
 # %% ../../nbs/training/measured.ipynb #819a8fbd
-def _value(name: str, s: Subject) -> float | None:
+def _value(name: str, of: Callable[[Subject], float], s: Subject) -> float | None:
     try:
-        return _finite(MEASURES[name].of(s))
+        return _finite(of(s))
     except NotDefined:
         return None
     except Exception as e:
@@ -152,13 +153,6 @@ def _srr_columns(s: Subject) -> dict[str, list]:
     return columns | dict(layernorm=table.layernorm.tolist())
 
 
-def _or_none(s: Subject, name: str) -> float | None:
-    try:
-        return _finite(getattr(s, name))
-    except NotDefined:
-        return None
-
-
 def measures_of(
     s: Subject,  # a recorded run, its images and the settings
     test: Images | None = None,  # its test images
@@ -169,9 +163,9 @@ def measures_of(
     settings |= {name: min(settings[name], s.count) for name in ("images", "srr_images")}
     return dict(
         settings=settings,
-        values={name: _value(name, s) for name in MEASURES},
-        margin=_or_none(s, "margin"),
-        sigma=_or_none(s, "sigma"),
+        values={name: _value(name, measure.of, s) for name, measure in MEASURES.items()},
+        margin=_value("margin", attrgetter("margin"), s),
+        sigma=_value("sigma", attrgetter("sigma"), s),
         srr=_srr_columns(s),
         beside=beside(s, test, val) if isinstance(s.model, Classifier) else {},
     )
