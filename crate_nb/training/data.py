@@ -282,17 +282,6 @@ def _find(name: str, folder: Path | None) -> Path | None:
     return place
 
 # %% ../../nbs/training/data.ipynb #da7a5007
-def _download(url: str, checksum: str | None, file: str) -> Path:
-    "Download `url` as `file` with a progress bar; failures raise exceptions."
-    import pooch
-
-    pooch.get_logger().setLevel("ERROR")
-    # No bar for a mirror that does not respond.
-    with progress_bar(unit="B", unit_scale=True, delay=0.5) as bar:
-        downloader = pooch.HTTPDownloader(progressbar=bar, timeout=30)
-        return Path(pooch.retrieve(url, checksum, file, _downloads(), downloader=downloader))
-
-
 def fetch_source(
     name: str,  # a row of `SOURCES`
     folder: Path | None = None,  # searched first; we never download to it
@@ -300,12 +289,20 @@ def fetch_source(
     "Find or download a data set; a `UserError` if it is damaged or all mirrors fail."
     if place := _find(name, folder):
         return place
+    import pooch
+
+    pooch.get_logger().setLevel("ERROR")
     source, failures = SOURCES[name], []
+    checksum = f"md5:{source.md5}" if source.md5 else None
     for url in source.urls:
-        try:
-            return _download(url, f"md5:{source.md5}" if source.md5 else None, source.file)
-        except Exception as e:
-            failures.append(f"{url.split('/')[2]} ({type(e).__name__})")
+        # No bar for a mirror that does not respond.
+        with progress_bar(unit="B", unit_scale=True, delay=0.5) as bar:
+            how = pooch.HTTPDownloader(progressbar=bar, timeout=30)
+            try:
+                found = pooch.retrieve(url, checksum, source.file, _downloads(), downloader=how)
+                return Path(found)
+            except Exception as e:
+                failures.append(f"{url.split('/')[2]} ({type(e).__name__})")
     raise UserError(
         f"could not download {source.file} from {', '.join(failures)}; "
         f"put the file into {_downloads()} or set CRATE_NB_DATA to its folder"
