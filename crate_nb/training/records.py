@@ -522,21 +522,14 @@ def _seed_spread(
     return ((centred**2).sum() / freedom) ** 0.5, freedom
 
 # %% ../../nbs/training/records.ipynb #c61a411c
-def _is_in(old: dict, new: dict) -> bool:
-    "Whether `new` contains all of `old` except measures; later code may record more."
-    return all(k in new and new[k] == value for k, value in old.items() if k != "measures")
-
-
-def _is_same(record: Record, again: Record) -> bool:
-    "Whether a rerun reproduces all of a record, except layout and measures."
-    then, now = record.science(), again.science()
-    return (
-        record.config == again.config
-        and len(then["history"]) == len(now["history"])
-        and all(map(_is_in, then["history"], now["history"]))
-        and all(map(_is_in, then["levels"], now["levels"]))
-        and all(_is_in(then[part], now[part]) for part in ("probe", "final"))
-    )
+def _is_in(old: Any, new: Any) -> bool:
+    "Whether `new` has all of `old` except layout and measures; later code may record more."
+    if isinstance(old, dict):
+        names = old.keys() - {"schema_version", "measures"}
+        return names <= new.keys() and all(_is_in(old[name], new[name]) for name in names)
+    if isinstance(old, list):
+        return len(old) == len(new) and all(map(_is_in, old, new))
+    return old == new
 
 
 def compare_runs(
@@ -561,7 +554,7 @@ def compare_runs(
     # the 95 % bound on the difference of two seeds, for all metrics together
     bound = stats.t.ppf(1 - 0.025 / len(_COMPARED), freedom) * math.sqrt(2)
     table = table.assign(allowed=bound * spread.to_numpy(), freedom=freedom)
-    if _is_same(record, again):
+    if _is_in(record.science(), again.science()):
         return "the same", table
     if (table.difference.abs() > table.allowed).any():
         return "different", table

@@ -6,7 +6,7 @@
 __all__ = ['Trial', 'TrialResult', 'read_trial_result', 'Trials', 'run_trials']
 
 # %% ../../nbs/training/trials.ipynb #0f920003
-import re, time
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,7 +15,7 @@ import pandas as pd, pydantic, torch
 from .. import __version__
 from ..core import UserError, device_name, home, parse_json, progress_bar, read_file
 from .runs import Identified, Seed, reading_fields
-from .records import IMAGES, Records, git_commit
+from .records import Records, git_commit
 
 # %% ../../nbs/training/trials.ipynb #0f920006
 class Trial(Identified):
@@ -40,9 +40,7 @@ class TrialResult(
         self,
         table: str,  # a key of `tables`
     ) -> pd.DataFrame:  # its rows, with the trial's fields as further columns
-        "One of the tables; a `UserError` if it does not exist."
-        if table not in self.tables:
-            raise UserError(f"trial {self.id} has no table {table!r}; it has {list(self.tables)}")
+        "One of the tables."
         return pd.DataFrame(self.tables[table]).assign(**_columns(self.config))
 
 
@@ -71,22 +69,16 @@ class Trials(Records[TrialResult]):
 
     def __init__(
         self,
-        experiment: str,  # lower-case letters, digits and underscores, such as scan_and_snap
+        experiment: str,  # name of the folder below that of the scale, such as scan_and_snap
         scale: str,  # name of the folder below `root`, such as a row of `runs.SCALES`
         root: Path | None = None,  # default: `data/runs` below `core.home()`
     ):
-        if not re.fullmatch("[a-z][a-z0-9_]*", experiment) or experiment == IMAGES:
-            raise UserError(
-                f"experiment {experiment!r}: its name becomes a folder; "
-                f"use lower-case letters, digits and underscores, but not {IMAGES}"
-            )
         runs = Path(root or home() / "data" / "runs")
         super().__init__(runs / scale / experiment, read_trial_result)
 
     def frame(self) -> pd.DataFrame:
         "The numbers of all outcomes, one row per trial, with id and fields."
-        rows = [dict(id=o.id) | _columns(o.config) | o.numbers for o in self]
-        return pd.DataFrame(rows)
+        return pd.DataFrame([dict(id=o.id) | _columns(o.config) | o.numbers for o in self])
 
 # %% ../../nbs/training/trials.ipynb #0f920010
 _Tables = Mapping[str, Sequence[Mapping[str, Any]]]  # name -> rows
