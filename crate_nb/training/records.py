@@ -197,8 +197,8 @@ def _check_place(record: Record, path: Path):
     folder = path.parent.name if path.name == "record.json" else record.id
     if not record.id == record.config.id == folder:
         raise UserError(
-            f"record {path} has id {record.id}, but its configuration has id {record.config.id}; "
-            f"it was edited or copied, {_AGAIN}"
+            f"record {path} has id {record.id}, and its configuration has id {record.config.id}; "
+            f"it was edited, or copied to another folder: {_AGAIN}"
         )
 
 
@@ -480,7 +480,9 @@ class Store(Records[Record], _Work):
 
     def __iter__(self) -> Iterator[Record]:
         if not any(self.runs.glob(f"*/{IMAGES}/*/record.json")):
-            warn_once(f"no records of any scale in {self.runs}; set CRATE_NB_HOME to choose")
+            warn_once(
+                f"no records of any scale in {self.runs}; set CRATE_NB_HOME to use another folder"
+            )
         return super().__iter__()
 
     def put(self, record: Record) -> Record:
