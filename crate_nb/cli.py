@@ -314,11 +314,12 @@ def train_command(scale, settings, dataset, device, threads, init, recipe, force
     from crate_nb.training.records import Store
     from crate_nb.training.step import start_from
     from crate_nb.training.loop import train
-    from crate_nb.training.sweeps import dataset_label, fit_sizes, execution_of
+    from crate_nb.training.sweeps import dataset_label, execution_of, fit_sizes, folder_sizes
 
     label = dataset_label(scale, dataset)
     execution = execution_of(scale, dataset, device, threads=threads, init=init)
-    config = fit_sizes(scale_config(scale, label, recipe, **changes), execution.data, changes)
+    config = scale_config(scale, label, recipe, **changes)
+    config = fit_sizes(config, folder_sizes(dataset), changes)
     if init:
         config = start_from(config, init)
     is_recorded = config in Store(scale) and not force
@@ -531,10 +532,9 @@ def data_command(name, folder, size):
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
 # %% ../nbs/cli.ipynb #3d5f13f7
-_ACCOUNTING = {"account", "qos", "constraint", "sbatch"}
 _LAUNCHERS = {  # launcher -> the options that only it has
     "local": {"workers"},
-    "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "detach"} | _ACCOUNTING,
+    "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "sbatch", "detach"},
 }
 
 
@@ -546,11 +546,6 @@ def _check_launcher(launcher: str):
         given = [n for n in names if source_of(n) == typed]
         if other != launcher and given:
             raise UserError(f"--{min(given)} is an option of --launcher {other}")
-
-
-def _submitted(jobs: Sequence) -> str:
-    first = f", first {jobs[0].job_id}" if jobs else ""
-    return f"{len(jobs)} jobs submitted{first}; check them with --status"
 
 
 def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
@@ -588,15 +583,6 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 @click.option(
     "--partition", help="slurm: partitions to submit to, such as a,b.  [default: the cluster's]"
 )
-@click.option("--account", help="slurm: account to charge.  [default: the cluster's]")
-@click.option("--qos", help="slurm: quality of service.  [default: the cluster's]")
-@click.option("--constraint", help="slurm: features that the nodes need.")
-@click.option(
-    "--sbatch",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="slurm: any other option of sbatch, such as gres=gpu:a100:1.",
-)
 @click.option(
     "--time",
     type=int,
@@ -607,6 +593,12 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 @click.option("--mem", type=int, help="slurm: GB per job.  [default: the cluster's]")
 @click.option("--gpus", type=int, default=0, help="slurm: GPUs per job.")
 @click.option("--jobs", type=int, default=64, help="slurm: maximum number of simultaneous jobs.")
+@click.option(
+    "--sbatch",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="slurm: any other option of sbatch, such as account=lab; repeat for more.",
+)
 @click.option("--detach", is_flag=True, help="slurm: return after submitting the jobs.")
 @click.option("--init", metavar="FILE", help="Initial weights of every run, as for crate-nb train.")
 @click.option(
@@ -653,7 +645,8 @@ def sweep_command(
         failed, options = {}, SlurmOptions(**asked)
         sent = submit_slurm(configs, execution.replace(device=device), work, options)
         if detach:
-            return click.echo(_submitted(sent))
+            first = f", first {sent[0].job_id}" if sent else ""
+            return click.echo(f"{len(sent)} jobs submitted{first}; check them with --status")
         wait_for(configs, scale, work)
     state = sweep_status(configs, scale, work)
     if failed and not (state.state == "failed").any():  # the reason could not be written

@@ -6,36 +6,31 @@
 __all__ = ['STATES', 'sweep_status', 'describe', 'wait_for', 'SlurmOptions', 'submit_slurm']
 
 # %% ../../nbs/training/slurm.ipynb #7e3e1d96
-import json, logging, math, os, re, runpy, shutil, subprocess, sys
+import json, logging, os, re, runpy, shutil, subprocess, sys
 import time, warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 import pandas as pd, pydantic
-from ..core import UserError, check_choice, home, parse_json, progress_bar, read_file
-from ..core import user_errors, write_atomic
+from ..core import UserError, check_choice, home, progress_bar, write_atomic
 from .runs import Positive, RunConfig, Strict
-from .records import Busy, Store
+from .records import Store
 from .engine import ExecutionConfig, as_execution
-from .step import logger
-from .sweeps import TRAIN, Work, check_data, failure_note, run_one
+from .step import check_same_images, data_for, logger
+from .sweeps import TRAIN, Work, failure_note, run_one
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11ca
-def _require(command: str):
-    if not shutil.which(command):
-        raise UserError(f"no SLURM on this machine ({command} not found); use --launcher local")
-
-
 _OF_SLURM = ("SLURM_", "SLURMD_", "SRUN_", "SBATCH_", "SQUEUE_", "SINFO_", "SCONTROL_", "SUBMITIT_")
-_WHERE = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT")  # whom to ask, and the right to ask
+_WHERE = {"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT"}  # whom to ask, and the right to ask
+_DEFAULTS = ("partition", "account", "qos", "constraint")  # which a user may set for all jobs
 
 
 @contextmanager
-def _apart(*kept: str) -> Iterator[None]:
-    "Within a `with` block, neither an outer job nor a user's defaults change SLURM's commands."
-    names = [name for name in os.environ if name.startswith(_OF_SLURM)]
-    hidden = {name: os.environ.pop(name) for name in names if name not in (*_WHERE, *kept)}
+def _apart(given: Collection[str] = ()) -> Iterator[None]:
+    "Within a `with` block, hide an outer job, and the user's defaults of the `given` options."
+    kept = _WHERE | {f"SBATCH_{name.upper()}" for name in _DEFAULTS if name not in given}
+    names = [name for name in os.environ if name.startswith(_OF_SLURM) and name not in kept]
+    hidden = {name: os.environ.pop(name) for name in names}
     try:
         yield
     finally:
@@ -43,17 +38,14 @@ def _apart(*kept: str) -> Iterator[None]:
 
 
 def _slurm(*command: str) -> str:
-    _require(command[0])
-    silent = "SLURM does not respond ({}); check that its controller is running"
-    try:
-        with _apart():
-            how: dict[str, Any] = dict(encoding="utf-8", errors="replace", timeout=60)
-            out = subprocess.run(command, capture_output=True, **how)
-    except subprocess.TimeoutExpired:
-        raise UserError(silent.format(f"{command[0]} took more than 60 s")) from None
+    "The output of a command of SLURM."
+    if not shutil.which(command[0]):
+        raise UserError(f"no SLURM on this machine ({command[0]} not found); use --launcher local")
+    with _apart():
+        out = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if out.returncode:
-        said = " ".join(out.stderr.split())
-        raise UserError(silent.format(f"{command[0]}: {said}"))
+        why = f"{command[0]}: {' '.join(out.stderr.split())}"
+        raise UserError(f"SLURM does not respond ({why}); check that its controller is running")
     return out.stdout
 
 
@@ -64,18 +56,8 @@ def _queue() -> dict[str, str]:
 
 
 def _job_file(store: Store, id: str) -> Path:
+    "The file with the job of a run: its id (`job`) and its log."
     return store.work(id) / "job.json"
-
-
-def _job_of(store: Store, id: str) -> dict[str, str] | None:
-    "The job of a run: its id (`job`) and its log; None without a job."
-    path = _job_file(store, id)
-    if not path.is_file():
-        return None
-    content = read_file(path, "note of a job")
-    with user_errors(f"{path} is damaged", "delete it"):
-        job = parse_json(content)
-        return {name: os.fspath(job[name]) for name in ("job", "log")}
 
 # %% ../../nbs/training/slurm.ipynb #cd85d17f
 STATES = ("done", "running", "queued", "failed", "missing")  # of a run in a sweep
@@ -84,32 +66,33 @@ _ONLY_TRAINED = "trained, not "  # followed by the word for finished work
 
 def _tail(path: Path) -> str:
     "The last three lines of a log, without submitit's."
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+    if not path.is_file():
         return "there is no log"
-    found = [line.strip() for line in text.splitlines() if not line.startswith("submitit ")]
-    return " | ".join([line for line in found if line][-3:]) or "the log is empty"
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = [line.strip() for line in lines if not line.startswith("submitit ")]
+    return " | ".join(list(filter(None, lines))[-3:]) or "the log is empty"
 
 
 def _state(config: RunConfig, store: Store, work: Work, queue: dict[str, str]) -> tuple[str, str]:
     "The state of a run and a note; `queue` must be older than the record that we read."
-    job = _job_of(store, config.id)
-    slurm = queue.get(job["job"]) if job else None
+    path, note = _job_file(store, config.id), failure_note(store, config.id)
+    job = json.loads(path.read_text()) if path.is_file() else dict(job="", log="")
+    what, slurm = f"job {job['job']}", queue.get(job["job"])
     record = store.get(config)
     if work.is_done(record):
         return "done", ""
-    if store.busy(config.id) or slurm in ("RUNNING", "COMPLETING"):
-        return "running", f"job {job['job']}" if job and slurm else ""
-    if job and slurm:
-        return "queued", f"job {job['job']}, {slurm.lower()}"
-    if (note := failure_note(store, config.id)).is_file():
+    if slurm in ("RUNNING", "COMPLETING") or store.busy(config.id):
+        return "running", what if slurm else ""
+    if slurm:
+        return "queued", f"{what}, {slurm.lower()}"
+    if note.is_file():
         return "failed", _tail(note)
     if record:
         return "missing", _ONLY_TRAINED + work.done
-    lost = "left the queue without a record (cancelled or killed);"
-    ends = job and f"job {job['job']} {lost} {job['log']} ends with: {_tail(Path(job['log']))}"
-    return ("failed", ends) if ends else ("missing", "")
+    if not job["job"]:
+        return "missing", ""
+    ends = f"{job['log']} ends with: {_tail(Path(job['log']))}"
+    return "failed", f"{what} left the queue without a record (cancelled or killed); {ends}"
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11cc
 def sweep_status(
@@ -141,75 +124,50 @@ def describe(
     return "\n".join(lines + [f"failed: {id}: {row.note}" for id, row in failed.iterrows()])
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11d1
-def _patient_status(
-    configs: Sequence[RunConfig], execution: ExecutionConfig | str, work: Work, every: float
-) -> pd.DataFrame:
-    "Like `sweep_status`, with up to five retries if SLURM does not respond."
-    for _ in range(5):
-        try:
-            return sweep_status(configs, execution, work)
-        except UserError:
-            time.sleep(every)
-    return sweep_status(configs, execution, work)
-
-
 def wait_for(
     configs: Sequence[RunConfig],  # as for `sweep_status`
     execution: ExecutionConfig | str,  # as for `sweep_status`
     work: Work = TRAIN,  # the work of the sweep
-    every: float = 30.0,  # seconds to the second check; the interval grows to four times as many
+    every: float = 60.0,  # seconds between two checks
     progress: bool = True,  # show a bar over runs
 ) -> pd.DataFrame:  # as from `sweep_status`
-    "Wait until no run is queued or running; a `UserError` if SLURM is silent six times in a row."
-    pause = every
+    "Wait until no run is queued or running; a `UserError` if SLURM does not respond."
     with progress_bar(total=len(configs), unit="run", disable=not progress) as bar:
         while True:
-            start = time.monotonic()
-            status = _patient_status(configs, execution, work, every)
-            counts = status.state.value_counts().to_dict()
+            status = sweep_status(configs, execution, work)
+            counts = status.state.value_counts()
             bar.n = counts.get("done", 0)
-            bar.set_postfix({k: n for k, n in counts.items() if k in STATES[1:4]})
-            if not {"running", "queued"} & set(status.state):
+            bar.set_postfix(counts.to_dict())
+            if not {"running", "queued"} & {*counts.index}:
                 return status
-            time.sleep(max(pause, 10 * (time.monotonic() - start) if every else 0))
-            pause = min(1.5 * pause, 4 * every)
+            time.sleep(every)
 
 # %% ../../nbs/training/slurm.ipynb #066c5481
 class SlurmOptions(Strict):
     "Resources of SLURM jobs."
 
     partition: str | None = None  # one, or several as in `a,b`; None: the cluster's default
-    account: str | None = None  # to charge; None: the cluster's default
-    qos: str | None = None  # quality of service; None: the cluster's default
-    constraint: str | None = None  # features that a node must have
-    sbatch: tuple[str, ...] = ()  # any other options of sbatch, each KEY=VALUE or KEY
     time: Positive = 240  # minutes per job; a longer run resumes in the next job
     cpus: Positive = 1  # for one job; also its threads
     mem: Positive | None = None  # GB per job; None: the cluster's default
     gpus: pydantic.NonNegativeInt = 0  # for one job
     jobs: Positive = 64  # at most at once
+    sbatch: tuple[str, ...] = ()  # other options of sbatch, each KEY=VALUE or KEY
 
 
-_GIVEN = {  # options of sbatch that have a name here
-    **{name: name for name in ("partition", "account", "qos", "constraint", "time", "mem")},
-    **{"cpus-per-task": "cpus", "gpus-per-node": "gpus"},
+_TAKEN = {  # options of sbatch that have a name here, or that we set
+    *("partition", "time", "cpus-per-task", "mem", "gpus-per-node", "array", "output", "error"),
+    *("open-mode", "signal", "requeue", "parsable", "wrap"),
 }
-_SET = ("array", "output", "error", "open-mode", "signal", "requeue", "parsable", "wrap")
 
 
 def _sbatch_lines(options: SlurmOptions) -> dict[str, str | bool]:
-    "The other options of sbatch: name -> value, or True; a `UserError` for one that is set here."
-    lines: dict[str, str | bool] = {}
-    for text in options.sbatch:
-        key, eq, value = text.partition("=")
-        key = key.strip().lstrip("-").replace("_", "-")
-        if not re.fullmatch(r"[a-z][a-z-]*", key) or not value.isprintable() or (eq and not value):
-            raise UserError(f"--sbatch {text!r}: write it as KEY=VALUE, such as gres=gpu:a100:1")
-        if key in _GIVEN:
-            raise UserError(f"--sbatch {key}=...: use --{_GIVEN[key]}")
-        if key in _SET:
-            raise UserError(f"--sbatch {key}: crate-nb sets it; leave it out")
-        lines[key] = value if eq else True
+    "The other options of sbatch: name -> value, or True."
+    given = (text.partition("=") for text in options.sbatch)
+    lines = {key.replace("_", "-"): value or True for key, _, value in given}
+    if taken := _TAKEN & lines.keys():
+        own = "--partition, --time, --cpus, --mem, --gpus or --jobs"
+        raise UserError(f"--sbatch {min(taken)}: we set it; leave it out, or use {own}")
     return lines
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11d5
@@ -221,32 +179,27 @@ def _check_slurm(options: SlurmOptions, device: str = "auto"):
     if "%" in str(home()):
         raise UserError(f"SLURM would expand the % in {home()}; set CRATE_NB_HOME without one")
     partitions = [p.rstrip("*") for p in _slurm("sinfo", "-h", "-o", "%P").split()]
-    for name in options.partition.split(",") if options.partition is not None else ():
+    for name in filter(None, (options.partition or "").split(",")):
         check_choice("partition", name, partitions)
-    _require("sbatch")
     try:
         import submitit  # noqa: F401
     except ImportError:
         raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'") from None
 
 # %% ../../nbs/training/slurm.ipynb #a9c6fa2a
-def _own_script() -> Path | None:
-    "The script of this process, which may have added rows; None for a command or notebook."
-    script = getattr(sys.modules["__main__"], "__file__", None)
-    return Path(script).resolve() if script and script.endswith(".py") else None
-
-
 class _Job:
     "The picklable work of a job."
 
-    def __init__(self, config: RunConfig, home: Path, execution: ExecutionConfig, work: Work):
-        self.config, self.home, self.execution, self.work = config, home, execution, work
-        self.script = _own_script()
+    def __init__(self, config: RunConfig, execution: ExecutionConfig, work: Work):
+        self.config, self.execution, self.work, self.home = config, execution, work, str(home())
+        # The script of this process may have added rows; a command or notebook has none.
+        script = getattr(sys.modules["__main__"], "__file__", None) or ""
+        self.script = os.path.realpath(script) if script.endswith(".py") else None
 
     def __call__(self) -> str:
-        os.environ["CRATE_NB_HOME"] = str(self.home)
+        os.environ["CRATE_NB_HOME"] = self.home
         if self.script:
-            runpy.run_path(str(self.script), run_name="__mp_main__")
+            runpy.run_path(self.script, run_name="__mp_main__")
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
         node = os.environ.get("SLURMD_NODENAME", "this machine")
         logger.info("run %s: on %s", self.config.id, node)
@@ -259,88 +212,38 @@ class _Job:
         return submitit.helpers.DelayedSubmission(self)
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11d9
-_DEFAULTS = ("account", "qos", "constraint", "partition")  # which a user may set for all jobs
-
-
-def _executor(folder: Path, options: SlurmOptions, at_once: int):
-    "What submits jobs as one array; `folder` receives the batch script and the logs."
+def _send(jobs: Sequence[_Job], folder: Path, options: SlurmOptions) -> list:
+    "Submit jobs as one array, whose script and logs go to `folder`; return submitit's jobs."
     import submitit
 
-    asked = options.model_dump(include={*_DEFAULTS}) | dict(
-        gpus_per_node=options.gpus or None, mem=options.mem and f"{options.mem}GB"
-    )
+    lines = _sbatch_lines(options)
     executor = submitit.SlurmExecutor(folder, max_num_timeout=100)
     executor.update_parameters(
         job_name="crate_nb",
+        partition=options.partition,
         time=options.time,
         cpus_per_task=options.cpus,
-        array_parallelism=at_once,
-        additional_parameters={"requeue": True, **_sbatch_lines(options)},
+        mem=options.mem and f"{options.mem}GB",
+        gpus_per_node=options.gpus or None,
+        array_parallelism=options.jobs,
+        additional_parameters={"requeue": True, **lines},
         srun_args=["--cpus-per-task", str(options.cpus)],  # since 22.05, srun doesn't inherit it
         stderr_to_stdout=True,
-        **{k: v for k, v in asked.items() if v is not None},
     )
-    return executor
-
-
-def _send(executor, jobs: Sequence[_Job]) -> list:
-    "Submit jobs as one array and return them. A `UserError`, and no file, if SLURM rejects them."
-    import submitit
-
-    there = set(executor.folder.glob("*"))
-    kept = [f"SBATCH_{name.upper()}" for name in _DEFAULTS if name not in executor.parameters]
-    with warnings.catch_warnings(), _apart(*kept):
+    given = [*lines, *(["partition"] if options.partition else [])]
+    with warnings.catch_warnings(), _apart(given):
         warnings.simplefilter("ignore")  # such as: the cluster has no accounting database
         try:
             with executor.batch():
                 return [executor.submit(job) for job in jobs]
         except submitit.core.utils.FailedJobError as e:
-            for left in set(executor.folder.glob("*")) - there:
-                left.unlink()
             why = " ".join(str(e).split())
-            raise UserError(f"SLURM rejected these jobs: {why}") from None
-
-
-def _remember(store: Store, config: RunConfig, job):
-    "Save the job of a run, and remove the note of an earlier failure."
-    failure_note(store, config.id).unlink(missing_ok=True)
-    known = dict(job=job.job_id, log=str(job.paths.stdout), config=config.model_dump(mode="json"))
-    write_atomic(_job_file(store, config.id), json.dumps(known))
+            raise UserError(
+                f"SLURM rejected these {len(jobs)} jobs: {why}; if there are too many for one "
+                "array, split the grid"
+            ) from None
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11da
-def _array_size() -> int:
-    "How many jobs an array may have: the limit of the cluster, else 1,000."
-    try:
-        found = re.search(r"^MaxArraySize\s*=\s*(\d+)", _slurm("scontrol", "show", "config"), re.M)
-    except UserError:
-        found = None
-    return max(1, int(found[1])) if found else 1000
-
-
-def _arrays(configs: list[RunConfig], options: SlurmOptions) -> Iterator[tuple[list, int]]:
-    "The runs of each array, and how many of them may run at once."
-    size = _array_size()
-    count = math.ceil(len(configs) / size)
-    if count > options.jobs:
-        raise UserError(
-            f"{len(configs)} jobs go in {count} arrays, since one has at most {size} here; "
-            f"give at least --jobs {count}"
-        )
-    for i in range(count):
-        yield configs[i * size : (i + 1) * size], options.jobs // count
-
-
-@contextmanager
-def _submitting(store: Store) -> Iterator[Path]:
-    "The folder of the jobs' files; no other process submits the same runs meanwhile."
-    try:
-        with store.lock("slurm") as folder:
-            yield folder
-    except Busy:
-        what = f"another process submits runs of scale {store.scale}; wait for it"
-        raise UserError(what) from None
-
-
 def submit_slurm(
     configs: Sequence[RunConfig],  # at least one, all on one data set
     execution: ExecutionConfig | str,  # or a scale; all nodes must be able to read the data folder
@@ -348,19 +251,20 @@ def submit_slurm(
     options: SlurmOptions = SlurmOptions(),  # resources of each job
 ) -> list:  # submitit jobs
     "Submit the runs that are not complete, running or queued; a `UserError` if SLURM rejects them."
-    execution = as_execution(execution)
+    execution, first = as_execution(execution), configs[0]
     _check_slurm(options, execution.device)
-    check_data(configs, execution)  # pictures are decoded here, once for all jobs
+    # Pictures are decoded here, once for all jobs.
+    check_same_images(execution.store(first), data_for(first, execution.data), first)
     folder = None if execution.data is None else str(Path(execution.data).resolve())
     there = execution.replace(data=folder, threads=options.cpus, progress=False)
-    store, sent = execution.store(configs[0]), list[Any]()
-    with _submitting(store) as files:
-        states = sweep_status(configs, execution, work).state
-        left = [c for c in configs if states[c.id] in ("missing", "failed")]
-        for some, at_once in _arrays(left, options):
-            jobs = [_Job(c, home(), there, work) for c in some]
-            new = _send(_executor(files, options, at_once), jobs)
-            for config, job in zip(some, new):
-                _remember(store, config, job)
-            sent += new
+    states = sweep_status(configs, execution, work).state
+    left = [c for c in configs if states[c.id] in ("missing", "failed")]
+    if not left:
+        return []
+    store = execution.store(first)
+    sent = _send([_Job(c, there, work) for c in left], store.work("slurm"), options)
+    for config, job in zip(left, sent):
+        failure_note(store, config.id).unlink(missing_ok=True)
+        known = dict(job=job.job_id, log=str(job.paths.stdout))
+        write_atomic(_job_file(store, config.id), json.dumps(known))
     return sent
