@@ -220,13 +220,13 @@ def _comparable(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_measured(
-    record: Record,  # measured or not; the numbers of images may differ
+    record: Record | None,  # measured or not; the numbers of images may differ
     names: Collection[str] | None = None,  # required measures; None: all rows of `MEASURES`
 ) -> bool:
     "Whether a record has measures with the settings of the study, at each level it reached."
     study = MeasureSettings().as_json()
     wanted = set(MEASURES if names is None else names)
-    return all(
+    return record is not None and all(
         wanted <= set(measures.get("values", {}))
         and _comparable(measures.get("settings", {})) == _comparable(study)
         for measures in record.ends().values()
@@ -310,7 +310,7 @@ def train_and_measure(
 # %% ../../nbs/training/measured.ipynb #489c43d7
 MEASURE = Work(train_and_measure, is_measured, "measured")  # train and measure the runs of a sweep
 # for Tables 1 and 5: require only the published measures
-MEASURE_PUBLISHED = replace(MEASURE, is_complete=partial(is_measured, names=PUBLISHED))
+MEASURE_PUBLISHED = replace(MEASURE, is_done=partial(is_measured, names=PUBLISHED))
 
 # %% ../../nbs/training/measured.ipynb #14ea0071
 MEASURE_TOLERANCE = 0.02  # relative, the accuracy of 1/sigma^2

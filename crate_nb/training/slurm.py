@@ -17,10 +17,10 @@ from .runs import Positive, RunConfig, Strict
 from .records import Store
 from .engine import ExecutionConfig, as_execution
 from .step import check_same_images, data_for, logger
-from .sweeps import TRAIN, Work, failure_note, run_one
+from .sweeps import FAILED, TRAIN, Work, run_one
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11ca
-_OF_SLURM = ("SLURM_", "SLURMD_", "SRUN_", "SBATCH_", "SQUEUE_", "SINFO_", "SCONTROL_", "SUBMITIT_")
+_OF_SLURM = ("SLURM", "SRUN_", "SBATCH_", "SQUEUE_", "SINFO_", "SUBMITIT_")  # variables
 _WHERE = {"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT"}  # whom to ask, and the right to ask
 _DEFAULTS = ("partition", "account", "qos", "constraint")  # which a user may set for all jobs
 
@@ -55,13 +55,10 @@ def _queue() -> dict[str, str]:
     return dict(re.findall(r"^(\d+(?:_\d+)?) ([A-Z_]+)\s*$", said, re.M))
 
 
-def _job_file(store: Store, id: str) -> Path:
-    "The file with the job of a run: its id (`job`) and its log."
-    return store.work(id) / "job.json"
+_JOB = "job.json"  # in a run's work folder: the id and the log of its job
 
 # %% ../../nbs/training/slurm.ipynb #cd85d17f
 STATES = ("done", "running", "queued", "failed", "missing")  # of a run in a sweep
-_ONLY_TRAINED = "trained, not "  # followed by the word for finished work
 
 
 def _tail(path: Path) -> str:
@@ -73,26 +70,26 @@ def _tail(path: Path) -> str:
     return " | ".join(list(filter(None, lines))[-3:]) or "the log is empty"
 
 
-def _state(config: RunConfig, store: Store, work: Work, queue: dict[str, str]) -> tuple[str, str]:
+def _state(
+    config: RunConfig, store: Store, work: Work, job: dict[str, str], queue: dict[str, str]
+) -> tuple[str, str]:
     "The state of a run and a note; `queue` must be older than the record that we read."
-    path, note = _job_file(store, config.id), failure_note(store, config.id)
-    job = json.loads(path.read_text()) if path.is_file() else dict(job="", log="")
-    what, slurm = f"job {job['job']}", queue.get(job["job"])
-    record = store.get(config)
+    id, record, failed = job["job"], store.get(config), store.work(config.id) / FAILED
+    slurm = queue.get(id)
     if work.is_done(record):
         return "done", ""
     if slurm in ("RUNNING", "COMPLETING") or store.busy(config.id):
-        return "running", what if slurm else ""
+        return "running", f"job {id}" if slurm else ""
     if slurm:
-        return "queued", f"{what}, {slurm.lower()}"
-    if note.is_file():
-        return "failed", _tail(note)
+        return "queued", f"job {id}, {slurm.lower()}"
+    if failed.is_file():
+        return "failed", _tail(failed)
     if record:
-        return "missing", _ONLY_TRAINED + work.done
-    if not job["job"]:
+        return "missing", f"trained, not {work.done}; finished with --no-measures"
+    if not id:
         return "missing", ""
-    ends = f"{job['log']} ends with: {_tail(Path(job['log']))}"
-    return "failed", f"{what} left the queue without a record (cancelled or killed); {ends}"
+    lost = f"job {id} left the queue without a record (cancelled or killed)"
+    return "failed", f"{lost}; {job['log']} ends with: {_tail(Path(job['log']))}"
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11cc
 def sweep_status(
@@ -102,11 +99,12 @@ def sweep_status(
 ) -> pd.DataFrame:  # index: ids; columns: state, note
     "The state of each run; a `UserError` if jobs were submitted and SLURM does not respond."
     store = as_execution(execution).store(configs[0])
-    rows = {c.id: ("done", "") for c in configs}
     left = [c for c in configs if not work.is_done(store.get(c))]
-    submitted = any(_job_file(store, c.id).is_file() for c in left)
-    queue = _queue() if submitted else {}
-    rows |= {c.id: _state(c, store, work, queue) for c in left}
+    notes = {c: store.work(c.id) / _JOB for c in left}
+    jobs = {c: json.loads(path.read_text()) for c, path in notes.items() if path.is_file()}
+    queue, none = _queue() if jobs else {}, dict(job="", log="")
+    rows = {c.id: ("done", "") for c in configs}
+    rows |= {c.id: _state(c, store, work, jobs.get(c, none), queue) for c in left}
     return pd.DataFrame(rows.values(), index=pd.Index(rows, name="id"), columns=["state", "note"])
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11cf
@@ -116,12 +114,10 @@ def describe(
     "Count the runs in each state, and list the failures."
     counts = status.state.value_counts()
     lines = [f"{state:<8} {counts[state]:>5}" for state in STATES if state in counts]
-    trained = status.note[status.note.str.startswith(_ONLY_TRAINED)]
-    if len(trained):
-        why = f"{trained.iloc[0]}; finished with --no-measures"
-        lines.append(f"{len(trained)} of the missing are {why}")
-    failed = status[status.state == "failed"]
-    return "\n".join(lines + [f"failed: {id}: {row.note}" for id, row in failed.iterrows()])
+    noted = status.note[(status.state == "missing") & (status.note != "")].value_counts()
+    lines += [f"{count} of the missing are {note}" for note, count in noted.items()]
+    failed = status.note[status.state == "failed"]
+    return "\n".join(lines + [f"failed: {id}: {note}" for id, note in failed.items()])
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11d1
 def wait_for(
@@ -194,7 +190,7 @@ class _Job:
         self.config, self.execution, self.work, self.home = config, execution, work, str(home())
         # The script of this process may have added rows; a command or notebook has none.
         script = getattr(sys.modules["__main__"], "__file__", None) or ""
-        self.script = os.path.realpath(script) if script.endswith(".py") else None
+        self.script = script if script.endswith(".py") else None
 
     def __call__(self) -> str:
         os.environ["CRATE_NB_HOME"] = self.home
@@ -252,19 +248,19 @@ def submit_slurm(
 ) -> list:  # submitit jobs
     "Submit the runs that are not complete, running or queued; a `UserError` if SLURM rejects them."
     execution, first = as_execution(execution), configs[0]
+    store = execution.store(first)
     _check_slurm(options, execution.device)
     # Pictures are decoded here, once for all jobs.
-    check_same_images(execution.store(first), data_for(first, execution.data), first)
-    folder = None if execution.data is None else str(Path(execution.data).resolve())
-    there = execution.replace(data=folder, threads=options.cpus, progress=False)
+    check_same_images(store, data_for(first, execution.data), first)
+    there = execution.replace(threads=options.cpus, progress=False)
     states = sweep_status(configs, execution, work).state
     left = [c for c in configs if states[c.id] in ("missing", "failed")]
     if not left:
         return []
-    store = execution.store(first)
     sent = _send([_Job(c, there, work) for c in left], store.work("slurm"), options)
     for config, job in zip(left, sent):
-        failure_note(store, config.id).unlink(missing_ok=True)
+        work_folder = store.work(config.id)
+        (work_folder / FAILED).unlink(missing_ok=True)
         known = dict(job=job.job_id, log=str(job.paths.stdout))
-        write_atomic(_job_file(store, config.id), json.dumps(known))
+        write_atomic(work_folder / _JOB, json.dumps(known))
     return sent
