@@ -583,12 +583,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 @click.option(
     "--partition", help="slurm: partitions to submit to, such as a,b.  [default: the cluster's]"
 )
-@click.option(
-    "--time",
-    type=int,
-    default=240,
-    help="slurm: minutes per job; a longer run resumes in the next job.",
-)
+@click.option("--time", type=int, default=240, help="slurm: minutes per job; longer runs resume.")
 @click.option("--cpus", type=int, default=1, help="slurm: cores per job; changes rounding.")
 @click.option("--mem", type=int, help="slurm: GB per job.  [default: the cluster's]")
 @click.option("--gpus", type=int, default=0, help="slurm: GPUs per job.")

@@ -6,8 +6,7 @@
 __all__ = ['STATES', 'sweep_status', 'describe', 'wait_for', 'SlurmOptions', 'submit_slurm']
 
 # %% ../../nbs/training/slurm.ipynb #7e3e1d96
-import json, logging, os, re, runpy, shutil, subprocess, sys
-import time, warnings
+import json, logging, os, re, runpy, shutil, subprocess, sys, time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,7 +73,7 @@ def _state(
     config: RunConfig, store: Store, work: Work, job: dict[str, str], queue: dict[str, str]
 ) -> tuple[str, str]:
     "The state of a run and a note; `queue` must be older than the record that we read."
-    id, record, failed = job["job"], store.get(config), store.work(config.id) / FAILED
+    id, record, failed = job.get("job", ""), store.get(config), store.work(config.id) / FAILED
     slurm = queue.get(id)
     if work.is_done(record):
         return "done", ""
@@ -102,9 +101,9 @@ def sweep_status(
     left = [c for c in configs if not work.is_done(store.get(c))]
     notes = {c: store.work(c.id) / _JOB for c in left}
     jobs = {c: json.loads(path.read_text()) for c, path in notes.items() if path.is_file()}
-    queue, none = _queue() if jobs else {}, dict(job="", log="")
+    queue = _queue() if jobs else {}
     rows = {c.id: ("done", "") for c in configs}
-    rows |= {c.id: _state(c, store, work, jobs.get(c, none), queue) for c in left}
+    rows |= {c.id: _state(c, store, work, jobs.get(c, {}), queue) for c in left}
     return pd.DataFrame(rows.values(), index=pd.Index(rows, name="id"), columns=["state", "note"])
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11cf
@@ -227,17 +226,12 @@ def _send(jobs: Sequence[_Job], folder: Path, options: SlurmOptions) -> list:
         stderr_to_stdout=True,
     )
     given = [*lines, *(["partition"] if options.partition else [])]
-    with warnings.catch_warnings(), _apart(given):
-        warnings.simplefilter("ignore")  # such as: the cluster has no accounting database
-        try:
-            with executor.batch():
-                return [executor.submit(job) for job in jobs]
-        except submitit.core.utils.FailedJobError as e:
-            why = " ".join(str(e).split())
-            raise UserError(
-                f"SLURM rejected these {len(jobs)} jobs: {why}; if there are too many for one "
-                "array, split the grid"
-            ) from None
+    try:
+        with _apart(given), executor.batch():
+            return [executor.submit(job) for job in jobs]
+    except submitit.core.utils.FailedJobError as e:
+        why = f"SLURM rejected these {len(jobs)} jobs: {' '.join(str(e).split())}"
+        raise UserError(f"{why}; if there are too many for one array, split the grid") from None
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11da
 def submit_slurm(

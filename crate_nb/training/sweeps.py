@@ -128,11 +128,6 @@ def _values_at(row: dict[str, Any], base: RunConfig) -> dict[str, Any]:
     return values
 
 # %% ../../nbs/training/sweeps.ipynb #16a00007
-def _order(config: RunConfig) -> tuple[int, bool, bool]:
-    "The sorting key: seed, then plain runs before layer 12 before the other layers."
-    return config.seed, config.srr_layer is not None, config.srr_layer != 12
-
-
 def queue(
     experiments: Sequence[str],  # rows of `runs.EXPERIMENTS`
     scale: str = "quick",  # a row of `runs.SCALES`
@@ -142,7 +137,9 @@ def queue(
     "The distinct runs of experiments: of the first seed, then the grids, then the other seeds."
     plans = [(key in GRIDS, c) for key in experiments for c in plan(key, scale, dataset, seeds)]
     grids = list(dict.fromkeys(c for is_grid, c in plans if is_grid))
-    trained = sorted(dict.fromkeys(c for is_grid, c in plans if not is_grid), key=_order)
+    trained = list(dict.fromkeys(c for is_grid, c in plans if not is_grid))
+    # Plain runs come before layer 12, and this before the other layers.
+    trained.sort(key=lambda c: (c.seed, c.srr_layer is not None, c.srr_layer != 12))
     first = [c for c in trained if c.seed == trained[0].seed]
     parts = [(first, False), (grids, True), (trained[len(first) :], False)]
     return [part for part in parts if part[0]]
@@ -291,15 +288,17 @@ def _compute(compute: Callable, config: RunConfig, left: int) -> str | None:
         report(left, {})  # the remaining steps of a run that stopped early
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000f
-def _submit(pool: ProcessPoolExecutor, calls: Iterable[tuple]) -> list[Future]:
-    "The futures of `calls` of `_compute`, only some if a worker dies during submission."
-    futures = list[Future]()
+def _submit(
+    pool: ProcessPoolExecutor, compute: Callable, steps: dict[RunConfig, int]
+) -> dict[RunConfig, Future]:
+    "Submit runs, only some if a worker dies meanwhile."
+    futures = dict[RunConfig, Future]()
     # Workers start here and inherit the mask, so that Ctrl-C never interrupts their imports.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         with suppress(BrokenProcessPool):
-            for call in calls:
-                futures.append(pool.submit(_compute, *call))
+            for config, count in steps.items():
+                futures[config] = pool.submit(_compute, compute, config, count)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return futures
@@ -320,8 +319,8 @@ def _run_pool(
     patience = 0.0  # seconds until workers are ended, such as at Ctrl-C
     with reports, reporting:
         try:
-            futures = _submit(pool, ((compute, config, n) for config, n in steps.items()))
-            while (more := reports.poll(0.3)) or not all(f.done() for f in futures):
+            futures = _submit(pool, compute, steps)
+            while (more := reports.poll(0.3)) or not all(f.done() for f in futures.values()):
                 if more:
                     has_begun = True
                     bar.update(reports.recv())
@@ -337,8 +336,8 @@ def _run_pool(
             "no worker process could start (see the output above); workers import your script, "
             "so it must train under `if __name__ == '__main__':`"
         )
-    ended = zip(steps, futures)
-    return {c: f.result() for c, f in ended if not isinstance(f.exception(), BrokenProcessPool)}
+    ended = {c: f for c, f in futures.items() if not isinstance(f.exception(), BrokenProcessPool)}
+    return {c: f.result() for c, f in ended.items()}
 
 # %% ../../nbs/training/sweeps.ipynb #16a00011
 _MOST_KILLS = 4  # of a single worker, after which its run is given up
