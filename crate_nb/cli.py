@@ -44,13 +44,10 @@ def cli():
     """
 
 # %% ../nbs/cli.ipynb #dfa01730
-def _fail(message: str) -> int:
-    click.echo("error: " + " ".join(message.split()), err=True)
-    return 2
-
-
-def _wrong_usage(wrong: click.ClickException) -> str:
-    message, ctx = wrong.format_message().rstrip("."), getattr(wrong, "ctx", None)
+def _message(mistake: click.ClickException | UserError) -> str:
+    if isinstance(mistake, UserError):
+        return str(mistake)
+    message, ctx = mistake.format_message().rstrip("."), getattr(mistake, "ctx", None)
     is_train = ctx is not None and ctx.command.name == "train"
     return message + "; set fields of a run with --set NAME=VALUE" * is_train
 
@@ -69,10 +66,9 @@ def main(
     except click.exceptions.NoArgsIsHelpError as e:
         click.echo(e.ctx.get_help())
         code = 2
-    except click.ClickException as e:
-        code = _fail(_wrong_usage(e))
-    except UserError as e:
-        code = _fail(str(e))
+    except (click.ClickException, UserError) as e:
+        click.echo("error: " + " ".join(_message(e).split()), err=True)
+        code = 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("\ninterrupted; run the same command again to resume", err=True)
         code = 130
@@ -94,6 +90,16 @@ _init = click.option(
     "--init", metavar="FILE", help="Weights file that the run started from, if any."
 )
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
+_initial = click.option(
+    "--init",
+    metavar="FILE",
+    help="Initial weights: an exported folder or its file, or an official checkpoint. We draw a "
+    "new classification head and resize the positions; all other tensors must fit.",
+)
+_workers = click.option(
+    "--workers", type=click.IntRange(1), help="Runs in parallel.  [default: one per core or GPU]"
+)
+_force = click.option("--force", is_flag=True, help="Train recorded runs again.")
 
 # %% ../nbs/cli.ipynb #d0050010
 # For `measure --set`; the fields of `MeasureSettings`.
@@ -113,22 +119,18 @@ def _say_drawn(order: ReproduceConfig, not_drawn: Mapping[str, str]):
 
     folder = home() / "figures" / order.scale
     saved = saved_results(folder)
-    for result in order.results:
-        name = result.name
-        files = [about.name for about in saved.get(name, []) if about.kind == "figure"]
-        there = f"{os.path.relpath(folder)}/ {' '.join(f'{file}.png' for file in files)}".rstrip()
-        where = f"not drawn: {not_drawn[name]}" if name in not_drawn else there
-        click.echo(f"{name}: {where}")
+    for name in (result.name for result in order.results):
+        files = [f"{about.name}.png" for about in saved.get(name, []) if about.kind == "figure"]
+        there = " ".join([f"{os.path.relpath(folder)}/", *files])
+        click.echo(f"{name}: {f'not drawn: {not_drawn[name]}' if name in not_drawn else there}")
 
 
-def _say_left(order: ReproduceConfig, left: Sequence[RunConfig]):
+def _say_left(left: Sequence[RunConfig], recorded: bool):
     from crate_nb.training.records import training_name
 
+    how = "omit --recorded to train them" if recorded else "run the same command again to resume"
     if left:
         first = f"{left[0].variant} ({training_name(left[0])}, seed {left[0].seed})"
-        how = "omit --recorded to train them"
-        if not order.recorded:
-            how = "run the same command again to resume"
         click.echo(f"\n{len(left)} runs are not recorded; the next is {first}; {how}")
 
 # %% ../nbs/cli.ipynb #c1100013
@@ -142,16 +144,10 @@ def _seconds(text: str) -> float:
 
 def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
     if force and budget:
-        raise UserError(
-            "--force with --budget would train the same runs again in each call; "
-            "use only one of them"
-        )
-    others = {"--force": force, "--budget": budget, "--dry-run": dry}
-    for other, given in others.items():
+        raise UserError("--force with --budget would train the same runs in each call; omit one")
+    for other, given in {"--force": force, "--budget": budget, "--dry-run": dry}.items():
         if recorded and given:
-            raise UserError(
-                f"--recorded trains nothing, so {other} has no effect; use only one of them"
-            )
+            raise UserError(f"--recorded trains nothing, so {other} has no effect; omit one")
 
 
 @cli.command("reproduce")
@@ -172,14 +168,12 @@ def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
     "figures of the scale.  [default: all recorded seeds and those of the scale]",
 )
 @_device
-@click.option(
-    "--workers", type=click.IntRange(1), help="Runs in parallel.  [default: one per core or GPU]"
-)
+@_workers
 @click.option(
     "--budget",
     help="Time limit, such as 90s, 9m or 2h; repeat the command to resume.  [default: none]",
 )
-@click.option("--force", is_flag=True, help="Train recorded runs again.")
+@_force
 @click.option("--recorded", is_flag=True, help="Train nothing; draw recorded runs and leave gaps.")
 @click.option(
     "--dry-run",
@@ -209,10 +203,9 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     _writable(home() / "data" / "runs" / scale)
     report, not_drawn, left = reproduce(order)
     _say_drawn(order, not_drawn)
-    _say_left(order, left)
+    _say_left(left, recorded)
     click.echo(f"\nreport: {os.path.relpath(report)}")
-    late = execution.is_late
-    if not_drawn and not recorded and not late:
+    if not_drawn and not recorded and not execution.is_late:
         raise UserError(f"not drawn: {', '.join(not_drawn)}; the reasons are above")
 
 # %% ../nbs/cli.ipynb #d0050021
@@ -297,16 +290,11 @@ class _Train(click.Command):
     default=1,
     help="CPU threads; only runs with the same number are equal bit for bit.",
 )
-@click.option(
-    "--init",
-    metavar="FILE",
-    help="Initial weights: an exported folder or its file, or an official checkpoint. We draw a "
-    "new classification head and resize the positions; all other tensors must fit.",
-)
+@_initial
 @click.option(
     "--recipe", help="Published way of training, hyper-set or crate-finetuning; --set overrides it."
 )
-@click.option("--force", is_flag=True, help="Train the run even if it is recorded.")
+@_force
 def train_command(scale, settings, dataset, device, threads, init, recipe, force):
     "Train one run of a scale, with some fields changed."
     changes = _changes(settings)
@@ -337,10 +325,9 @@ def runs_group():
 
 # %% ../nbs/cli.ipynb #c1100016
 _COLUMNS = ("dataset", "variant", "training", "seed")  # of `runs list`, in sorting order
-_NOT_LISTED = {  # fields shown by `training`, or of what is recorded
-    *("init", "srr_layer", "epochs"),
-    *("test_size", "test_every", "probe_epochs", "probe_size", "probe_eps"),
-}
+_NOT_LISTED = set(  # fields shown by `training`, or of what is recorded
+    "init srr_layer epochs test_size test_every probe_epochs probe_size probe_eps".split()
+)
 
 
 def _kept_at(scale: str) -> str:
@@ -358,23 +345,19 @@ def _selected(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     return rows
 
 
-def _differing(rows: pd.DataFrame) -> list[str]:
+def _run_list(rows: pd.DataFrame) -> str:
+    "One line per record; the columns of `_COLUMNS` with one value go to a line below the table."
     from crate_nb.training.runs import RunConfig
 
-    fields = [k for k in RunConfig.model_fields if k in rows and k not in {*_COLUMNS, *_NOT_LISTED}]
-    return [k for k in fields if rows[k].astype(str).nunique() > 1]
-
-
-def _run_list(rows: pd.DataFrame) -> str:
-    "One line per record; constant columns go to a line below the table."
-    shared = [k for k in _COLUMNS if len(rows) > 1 and rows[k].astype(str).nunique() == 1]
-    first = [k for k in _COLUMNS if k not in shared]
+    fields = [*_COLUMNS, *(k for k in RunConfig.model_fields if k not in {*_COLUMNS, *_NOT_LISTED})]
+    vary = [k for k in fields if k in rows and rows[k].astype(str).nunique() > 1]
     last = ["epochs", "val_accuracy", "test_accuracy", "seconds", "utc"]
     # a task may have no accuracy
-    table = rows[[k for k in ["id", *first, *_differing(rows), *last] if k in rows]]
-    table = table.sort_values([*first, "utc"]).round({"val_accuracy": 2, "test_accuracy": 2})
+    table = rows[["id", *vary, *(k for k in last if k in rows)]]
+    table = table.sort_values([*(k for k in _COLUMNS if k in vary), "utc"])
+    table = table.round({"val_accuracy": 2, "test_accuracy": 2})
     table["utc"] = table.utc.str[:16].str.replace("T", " ")
-    same = "".join(f"; {k} {rows[k].iloc[0]}" for k in shared)
+    same = "".join(f"; {k} {rows[k].iloc[0]}" for k in _COLUMNS if k not in vary)
     return f"{table.to_string(index=False)}\n{len(rows)} record{'s' * (len(rows) > 1)}{same}"
 
 
@@ -395,10 +378,9 @@ def runs_list(scale, conditions):
     from crate_nb.training.records import Store
 
     rows = Store(_kept_at(scale)).frame()
-    if len(rows):
-        rows = _selected(rows, conditions)
-    where = f" with {' '.join(conditions)}" if conditions else ""
-    click.echo(_run_list(rows) if len(rows) else f"no records of scale {scale}{where}")
+    rows = _selected(rows, conditions) if len(rows) else rows
+    none = " with ".join(filter(None, [f"no records of scale {scale}", " ".join(conditions)]))
+    click.echo(_run_list(rows) if len(rows) else none)
 
 # %% ../nbs/cli.ipynb #be573201
 @runs_group.command("best")
@@ -420,24 +402,18 @@ def _record(id: str, scale: str | None) -> tuple[str, Record]:
     from crate_nb.training.runs import OWN, SCALES
     from crate_nb.training.records import Store, read_record
 
-    scales = [*SCALES, OWN] if scale is None else [_kept_at(scale)]
+    scales = [_kept_at(scale)] if scale else [*SCALES, OWN]
     paths = [(s, path) for s in scales for path in Store(s).root.glob("*/record.json")]
     found = sorted((s, path) for s, path in paths if path.parent.name.startswith(id))
     if len(found) != 1:
-        raise UserError(_not_one(id, scale, [(s, path.parent.name) for s, path in found]))
+        listed = ", ".join(f"{path.parent.name} (scale {s})" for s, path in found[:10])
+        where = f"scale {scale}" if scale else "all scales"
+        how = f": {listed}; give more digits or --scale" if found else "; see crate-nb runs list"
+        raise UserError(f"{len(found)} records of {where} have an id that starts with {id!r}{how}")
     place, path = found[0]
     if scale is None:
         click.echo(f"{path.parent.name} is a record of scale {place}", err=True)
     return place, read_record(path)
-
-
-def _not_one(id: str, scale: str | None, found: Sequence[tuple[str, str]]) -> str:
-    where = "all scales" if scale is None else f"scale {scale}"
-    said = f"{len(found)} records of {where} have an id that starts with {id!r}"
-    if not found:
-        return f"{said}; list them with: crate-nb runs list --scale {scale or 'NAME'}"
-    listed = ", ".join(f"{i} (scale {s})" for s, i in found[:10])
-    return f"{said}: {listed}{', ...' * (len(found) > 10)}; give more digits or --scale"
 
 
 @runs_group.command("show")
@@ -489,9 +465,7 @@ def runs_check(id, scale, dataset, device, init, measured):
 
 # %% ../nbs/cli.ipynb #c1100025
 def _split_text(name: str, x, y, classes: int) -> str:
-    per_class = y.bincount(minlength=classes)
-    least, most = int(per_class.min()), int(per_class.max())
-    each = f"{least}" if least == most else f"{least} to {most}"
+    each = " to ".join(dict.fromkeys(str(int(n)) for n in y.bincount(minlength=classes).aminmax()))
     size = " x ".join(map(str, x.shape[1:]))
     return f"{name}: {len(x):,} images of {size} (uint8), {classes} classes of {each} images"
 
@@ -553,14 +527,11 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     from crate_nb.training.slurm import describe
 
     click.echo(describe(status))
-    table = results_table(configs, scale)
-    if len(table):
+    if len(table := results_table(configs, scale)):
         click.echo(f"\n{table.to_string(index=False)}")
-    left = (status.state != "done").sum()
-    if left:
-        raise UserError(
-            f"{left} of {len(status)} runs are not done; run the same command again to resume"
-        )
+    if left := (status.state != "done").sum():
+        which = f"{left} of {len(status)} runs are not done"
+        raise UserError(f"{which}; run the same command again to resume")
 
 # %% ../nbs/cli.ipynb #d9731cb7
 @cli.command("sweep")
@@ -577,9 +548,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     help="Also compute complexity measures.  [default: yes, or as the rule specifies]",
 )
 @_device
-@click.option(
-    "--workers", type=click.IntRange(1), help="local: processes.  [default: one per core or GPU]"
-)
+@_workers
 @click.option(
     "--partition", help="slurm: partitions to submit to, such as a,b.  [default: the cluster's]"
 )
@@ -595,7 +564,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     help="slurm: any other option of sbatch, such as account=lab; repeat for more.",
 )
 @click.option("--detach", is_flag=True, help="slurm: return after submitting the jobs.")
-@click.option("--init", metavar="FILE", help="Initial weights of every run, as for crate-nb train.")
+@_initial
 @click.option(
     "--status",
     is_flag=True,
@@ -653,16 +622,9 @@ def _measure_table(values: Mapping[str, float | None]) -> str:
     import pandas as pd
     from crate_nb.measures.formulas import MEASURES
 
-    shown = ["not defined" if v is None else f"{v:.6g}" for v in values.values()]
-    equations = [MEASURES[k].equation if k in MEASURES else "" for k in values]
-    table = pd.DataFrame(dict(measure=[*values], value=shown, equation=equations))
-    return table.to_string(index=False)
-
-
-def _measure_note(found: Mapping, stored: bool) -> str:
-    settings = ", ".join(f"{k} {v}" for k, v in found["settings"].items())
-    note = "" if stored else "; not stored, since the settings differ from the study's"
-    return f"margin {found['margin']}, sigma {found['sigma']}; {settings}{note}"
+    table = pd.Series(values, dtype=float, name="value").rename_axis("measure").reset_index()
+    table["equation"] = [MEASURES[k].equation if k in MEASURES else "" for k in values]
+    return table.to_string(index=False, float_format="{:.6g}".format, na_rep="not defined")
 
 
 @cli.command("measure")
@@ -688,11 +650,14 @@ def measure_command(id, scale, dataset, device, init, settings):
     scale, record = _record(id, scale)
     execution = execution_of(scale, dataset, device, init=init)
     record = measure_record(record, execution, settings)
+    is_default = settings == MeasureSettings()
+    kept = "" if is_default else "; not stored, since the settings differ from the study's"
     for level, found in record.ends().items():
         if level is not None:
             click.echo(f"when the training loss first fell to {level:g}:")
         click.echo(_measure_table(found["values"]))
-        click.echo(_measure_note(found, stored=settings == MeasureSettings()))
+        used = ", ".join(f"{k} {v}" for k, v in found["settings"].items())
+        click.echo(f"margin {found['margin']}, sigma {found['sigma']}; {used}{kept}")
 
 # %% ../nbs/cli.ipynb #c3e00002
 @cli.command("export")
@@ -787,7 +752,7 @@ def doctor_command():
     try:
         found = _facts()
     except Exception as e:
-        how = "for the reason: python -c 'import torch'"
-        raise UserError(f"torch can't be imported ({type(e).__name__}); {how}") from e
+        why = f"({type(e).__name__}); for the reason: python -c 'import torch'"
+        raise UserError(f"torch can't be imported {why}") from e
     width = max(map(len, found))
     click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in found.items()))
