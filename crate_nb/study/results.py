@@ -12,7 +12,7 @@ import ast, io, json, logging, re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, user_errors
@@ -87,26 +87,13 @@ def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {}
 
 
-def _front_matter(notebook: Path) -> dict[str, Any] | None:
+def _read_result(notebook: Path) -> Result:
     with user_errors(f"{notebook} is no notebook", "save it again with Jupyter"):
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    first = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "raw" else ""
-    lines = first.strip().split("\n")
-    if lines[0] != "---" or lines[-1] != "---":
-        return None
-    with user_errors(
-        f"front matter of {notebook}", "write lines of name: value, and literal words"
-    ):
-        matter = yaml.safe_load("\n".join(lines[1:-1]))
-        return matter | _words(cells)
-
-
-def _read_result(notebook: Path) -> Result:
-    matter = _front_matter(notebook)
-    if not matter:
-        raise UserError(f"{notebook} has no front matter; see the other notebooks of its folder")
-    with reading_fields(f"front matter of {notebook}", "correct it"):
-        return Result(**matter, notebook=notebook)
+    first = "".join(cells[0]["source"]).strip() if cells and cells[0]["cell_type"] == "raw" else ""
+    with reading_fields(f"front matter of {notebook}", "see the other notebooks of its folder"):
+        matter = yaml.safe_load(first.strip("-")) or {}
+        return Result(**matter, **_words(cells), notebook=notebook)
 
 
 def read_results(
@@ -173,14 +160,10 @@ def best_scale(
     return next(tried, "small")
 
 # %% ../../nbs/study/results.ipynb #663fc670
-def _read(value: Any) -> Any:
-    "A value that papermill may give as text, such as true or [0, 1]."
-    return yaml.safe_load(value) if isinstance(value, str) else value
-
-
-def _read_seeds(value: Any) -> Any:
-    value = _read(value)
-    return (value,) if isinstance(value, int) else value and tuple(value)
+# papermill may give a value as text, such as true or [0, 1]
+_OF_TEXT = pydantic.BeforeValidator(lambda v: yaml.safe_load(v) if isinstance(v, str) else v)
+_OR_EMPTY = pydantic.BeforeValidator(lambda v: v or {})
+_AS_TUPLE = pydantic.BeforeValidator(lambda v: (v,) if isinstance(v, int) else v and tuple(v))
 
 
 class Parameters(Strict):
@@ -189,14 +172,14 @@ class Parameters(Strict):
     scale: str | None = None  # a row of `runs.SCALES`; None: the best recorded scale
     dataset: str | None = None  # a name, a folder, or a label of records; None: the scale's
     # seeds to use; missing runs are trained. None: all recorded seeds
-    seeds: Annotated[tuple[Seed, ...] | None, pydantic.BeforeValidator(_read_seeds)] = None
+    seeds: Annotated[tuple[Seed, ...] | None, _AS_TUPLE, _OF_TEXT] = None
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
     # draw from records, without training; None: only if `scale` is None
-    recorded: Annotated[bool | None, pydantic.BeforeValidator(_read)] = None
+    recorded: Annotated[bool | None, _OF_TEXT] = None
     # fields of the runs' configuration, such as {"epochs": 1}; the runs then have scale `own`
-    settings: Annotated[dict[str, Any], pydantic.BeforeValidator(lambda v: _read(v) or {})] = {}
+    settings: Annotated[dict[str, Any], _OR_EMPTY, _OF_TEXT] = {}
     # write figures and tables to figures/<scale>; with settings or own parameters, figures/own
-    save: Annotated[bool, pydantic.BeforeValidator(_read)] = False
+    save: Annotated[bool, _OF_TEXT] = False
 
     @pydantic.model_validator(mode="after")
     def _known(self):
@@ -227,9 +210,8 @@ class ResultRuns:
         self._is_default = p == type(p)() and home() == project_root()
         self.scale = p.scale or best_scale(about)
         self._settings, self.kept_at = p.settings, OWN if p.settings else self.scale
-        fields = type(p).model_fields
-        own = {k: f.get_default() for k, f in fields.items() if k not in Parameters.model_fields}
-        is_own = any(getattr(p, name) != default for name, default in own.items())
+        own = type(p).model_fields.keys() - Parameters.model_fields
+        is_own = any(getattr(p, k) != type(p).model_fields[k].get_default() for k in own)
         self.saved_at = OWN if is_own else self.kept_at  # folder of its figures
         if p.settings and not about.needs:
             raise UserError(f"{about.name} trains no runs, so settings have no effect; omit them")
@@ -241,8 +223,8 @@ class ResultRuns:
         self.label = recorded_label(self.scale) if use_recorded else label
         if about.rule:
             self.label = read_rules()[about.rule].dataset
-        self._spec = self.label if use_recorded else p.dataset
-        self._device = p.device
+        self._spec, self._device = self.label if use_recorded else p.dataset, p.device
+        self._trials = Trials(str(about.trials), self.scale)
         self._found: dict[str, list[Record]] = {}  # by experiment
 
     def execution(
@@ -261,10 +243,8 @@ class ResultRuns:
         runs = plan(experiment, self.scale, self._spec, self.seeds)
         changed = dict.fromkeys(with_changes(run, self._settings) for run in runs)
         if len(changed) < len(runs):
-            raise UserError(
-                f"settings {dict(self._settings)}: the runs of {experiment} differ in such a "
-                "field; set another"
-            )
+            which = f"settings {dict(self._settings)}: the runs of {experiment} differ"
+            raise UserError(f"{which} in such a field; set another")
         return list(changed)
 
     def recorded_of(
@@ -299,20 +279,15 @@ class ResultRuns:
             work = MEASURE_PUBLISHED if experiment in GRIDS else TRAIN
             train_all(self.plan(experiment), self.execution(), work=work)
             self._found.clear()
-        if found := self.recorded_of(experiment):
-            return found
-        raise UserError(
-            f"no run of {experiment} is recorded at scale {self.scale}; train them with "
-            f"crate-nb reproduce --scale {self.scale} --only {self.name}"
-        )
+        return self.recorded_of(experiment) or self._none(f"run of {experiment}")
 
     def trials(
         self,
         **columns: Callable[[TrialResult], float | None],  # name -> its value, such as from tables
     ) -> pd.DataFrame:
         "Its recorded trials as a table: fields, numbers and further columns, one row per trial."
-        kept = Trials(str(self.about.trials), self.scale)
-        return kept.frame().assign(**{k: [of(o) for o in kept] for k, of in columns.items()})
+        values = {name: list(map(of, self._trials)) for name, of in columns.items()}
+        return self._trials.frame().assign(**values)
 
     def images_digest(
         self,
@@ -322,7 +297,7 @@ class ResultRuns:
         "The digest of its images: that of recorded trials if `recorded`, or else their own."
         if not self.recorded:
             return images().digest
-        kept = (o.config for o in Trials(str(self.about.trials), self.scale))
+        kept = (trial.config for trial in self._trials)
         return next((config["digest"] for config in kept if config.get(field) == self.label), "")
 
     def gaps(
@@ -334,8 +309,8 @@ class ResultRuns:
         drawn = {r.id for r in self.recorded_of(experiment)}
         if planned <= drawn:
             return ""
-        others = len(drawn - planned)
-        more = f", and {others} with other seeds" if others else ""
+        others = drawn - planned
+        more = f", and {len(others)} with other seeds" if others else ""
         return f"{len(planned & drawn)} of {len(planned)} planned runs are recorded{more}."
 
     def outcomes(
@@ -347,16 +322,14 @@ class ResultRuns:
 
         If `recorded`, a `UserError` if no trial is recorded.
         """
-        experiment = str(self.about.trials)
         if not self.recorded:
-            return run_trials(experiment, self.scale, trials, run)
-        kept = Trials(experiment, self.scale)
-        if found := [outcome for trial in trials if (outcome := kept.get(trial))]:
-            return found
-        raise UserError(
-            f"no such trial of {experiment} is recorded at scale {self.scale}; run them with "
-            f"crate-nb reproduce --scale {self.scale} --only {self.name}"
-        )
+            return run_trials(str(self.about.trials), self.scale, trials, run)
+        found = filter(None, map(self._trials.get, trials))
+        return list(found) or self._none(f"such trial of {self.about.trials}")
+
+    def _none(self, what: str) -> NoReturn:
+        again = f"crate-nb reproduce --scale {self.scale} --only {self.name}"
+        raise UserError(f"no {what} is recorded at scale {self.scale}; train it with {again}")
 
 # %% ../../nbs/study/results.ipynb #9965051c
 ANSWERS = "Answers"  # the title of a table of answers
@@ -392,11 +365,9 @@ def _differences_from_source(lines: Iterable[Mapping[str, Any]]) -> str:
 def _differences(path: Path, numbers: pd.DataFrame) -> str:
     if not path.is_file():
         return "nothing is saved"
-    made = pd.read_csv(io.StringIO(numbers.to_csv(index=False)))
+    made, saved = pd.read_csv(io.StringIO(numbers.to_csv(index=False))), pd.read_csv(path)
     try:
-        pd.testing.assert_frame_equal(
-            made, pd.read_csv(path), check_dtype=False, rtol=1e-4, atol=1e-6
-        )
+        pd.testing.assert_frame_equal(made, saved, check_dtype=False, rtol=1e-4, atol=1e-6)
     except AssertionError as e:
         return " ".join(str(e).split())
     return ""
@@ -418,9 +389,8 @@ class ResultSession(ResultRuns):
         arguments are literals.
         """
         self._words = answer, written_for or {}
-        self._handle = display(
-            self._short(saved_answers(project_root() / "figures")), display_id=True
-        )
+        every = saved_answers(project_root() / "figures")
+        self._handle = display(self._short(every), display_id=True)
 
     def _short(self, every: pd.DataFrame) -> Markdown:
         words = f"**In short.** {in_words(*self._words, nearest_answers(every))}"
@@ -485,32 +455,19 @@ class ResultSession(ResultRuns):
         experiments = {claim.experiment for claim in claims} - {None}
         costs = {e: cost_of(self.recorded_of(str(e))) for e in experiments}
         lines = [summary(claim, data, costs.get(claim.experiment)) for claim in claims]
-        shown = pd.DataFrame([_shown(line) for line in lines])
+        shown = pd.DataFrame(map(_shown, lines))
         shown = shown.loc[:, (shown != "").any()]  # without empty columns
-        saved = pd.DataFrame(lines)
-        saved.insert(1, "scale", self.saved_at)
-        saved.insert(2, "dataset", self.label)
+        here = dict(scale=self.saved_at, dataset=self.label)
+        saved = pd.DataFrame([dict(id=line["id"]) | here | line for line in lines])
         caption = f"{HOW_TO_READ} {caption}".strip()
         self.table(shown, f"{self.name}_answers", ANSWERS, caption, saved)
         every = saved_answers(project_root() / "figures")
-        for notes in (_differences_from_source(lines), self._at_other_scales(every)):
-            if notes:
-                display(Markdown(notes))
+        for notes in filter(None, [_differences_from_source(lines), self._at_other_scales(every)]):
+            display(Markdown(notes))
         if self._handle:  # a front end shows the words
             self._handle.update(self._short(every))
 
 # %% ../../nbs/study/results.ipynb #d5ed6a06
-def _notebook_of(name: str) -> Path:
-    "Find a notebook by the name in its front matter; ignores errors in others."
-    notebooks = _notebooks(project_root() / "nbs")
-    found = [p for p in notebooks if (_front_matter(p) or {}).get("name") == name]
-    if len(found) != 1:
-        raise UserError(
-            f"{len(found)} notebooks have the name {name!r} in their front matter; exactly one must"
-        )
-    return found[0]
-
-
 def open_result(
     name: str, namespace: Mapping[str, Any], model: type[Parameters] = Parameters
 ) -> ResultSession:
@@ -543,7 +500,8 @@ def open_result(
     >>> result.scale, result.label
     ('smoke', 'digits')
     """
-    about = _read_result(_notebook_of(name))
+    results = read_results()
+    about = results[check_choice("result", name, results)]
     p = read_parameters(dict(namespace), model)
     tiny = () if about.rule else QUICK_SCALES
     if about.only_at and p.scale not in (None, about.only_at, *tiny):
@@ -559,10 +517,9 @@ def saved_results(
     for path in visible(folder, "*.json"):
         try:
             about = read_saved(path)
+            found.setdefault(about.notebook, []).append(about)
         except UserError as e:
             logging.getLogger("crate_nb").warning("skipped: %s", e)
-            continue
-        found.setdefault(about.notebook, []).append(about)
     return {k: sorted(v, key=lambda r: (r.index, r.name)) for k, v in found.items()}
 
 
@@ -602,9 +559,7 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
         for scale in (*NEAREST, "untrained", "smoke")
         for path in visible(figures / scale, "*_answers*.csv")
     ]
-    if not frames:
-        return pd.DataFrame(columns=[*_COLUMNS, "result"])
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames or [pd.DataFrame(columns=[*_COLUMNS, "result"])], ignore_index=True)
 
 # %% ../../nbs/study/results.ipynb #9e91189b
 def nearest_answers(
