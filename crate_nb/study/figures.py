@@ -8,7 +8,7 @@ __all__ = ['use_style', 'markdown_table', 'with_palette', 'as_png', 'save_figure
            'specification_curve']
 
 # %% ../../nbs/study/figures.ipynb #65b66029
-import io, itertools, json, statistics, textwrap, time
+import io, itertools, json, textwrap, time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
@@ -66,8 +66,7 @@ _saved = itertools.count()  # numbers the results saved by this process
 
 def _sidecar(folder: Path, name: str, **what):
     about = dict(name=name, index=next(_saved), **what)
-    text = json.dumps(about, indent=1, ensure_ascii=False)
-    write_atomic(folder / f"{name}.json", text + "\n")
+    write_atomic(folder / f"{name}.json", json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
 
 def with_palette(
@@ -125,22 +124,14 @@ def save_table(
 ) -> Path:  # the folder
     "Save a table as md (to read) and csv (to compute with), its caption as json."
     folder = home() / "figures" / scale
-    numbers = table if data is None else data
+    write_atomic(folder / f"{name}.csv", _as_csv(table if data is None else data))
     if number_format:
         table = table.map(lambda v: format(v, number_format) if isinstance(v, float) else v)
-    write_atomic(folder / f"{name}.csv", _as_csv(numbers))
     text = f"**{title}.** {caption}\n\n{markdown_table(table)}\n"
     write_atomic(folder / f"{name}.md", text)
-    _sidecar(
-        folder,
-        name,
-        kind="table",
-        title=title,
-        caption=caption,
-        notebook=notebook,
-        columns=list(table.columns),
-        rows=table.astype(str).values.tolist(),
-    )
+    cells = dict(columns=list(table.columns), rows=table.astype(str).values.tolist())
+    about = dict(kind="table", title=title, caption=caption, notebook=notebook)
+    _sidecar(folder, name, **about, **cells)
     return folder
 
 # %% ../../nbs/study/figures.ipynb #13fa0061
@@ -157,24 +148,15 @@ class Saved(pydantic.BaseModel):
     columns: list[str] = []  # of a table
     rows: list[list[str]] = []  # of a table, formatted
 
-    @pydantic.model_validator(mode="after")
-    def _rectangular(self):
-        if any(len(row) != len(self.columns) for row in self.rows):
-            raise UserError("a row has more or fewer cells than there are columns")
-        return self
-
 
 def read_saved(
     path: Path,  # the json file of a figure or a table
 ) -> Saved:
-    "Read a description; a `UserError` if the file is damaged or was renamed."
+    "Read a description; a `UserError` if the file is damaged."
     again = "make it again with crate-nb reproduce --only NAME, or delete the file"
     content = read_file(path, "description of a result")
     with reading_fields(f"{path} is damaged", again):
-        saved = Saved.model_validate(parse_json(content))
-    if saved.name != path.stem:
-        raise UserError(f"{path} describes {saved.name!r}, so it was renamed or copied; {again}")
-    return saved
+        return Saved.model_validate(parse_json(content) | dict(name=path.stem))
 
 # %% ../../nbs/study/figures.ipynb #06eeb4a7
 def plus_minus(i: Estimate, digits: int = 2) -> str:
@@ -239,12 +221,6 @@ def _optimisation(configs: Sequence[RunConfig]) -> str:
     return f"{OPTIMIZERS[c.optimizer].title}, {rate}{decay}{smooth}"
 
 
-def _epochs(c: RunConfig) -> str:
-    levels = ", ".join(f"{level:g}" for level in c.levels)
-    at = f" (at most; measured at training losses {levels})" if levels else ""
-    return f"{c.epochs} epochs{at}"
-
-
 def _listed(seeds: Iterable[int]) -> str:
     "Seeds in order; four or more in a row are named by their ends."
     first, *rest = ordered = sorted(seeds)
@@ -255,18 +231,16 @@ def _listed(seeds: Iterable[int]) -> str:
 
 def _seeds(configs: Sequence[RunConfig]) -> str:
     "The seeds of the runs; where models have other ones, those of each."
-    of_run: dict[tuple[str, str], set[int]] = {}  # variant and configuration -> seeds
-    for c in configs:
-        of_run.setdefault((c.variant, c.replace(seed=0).id), set()).add(c.seed)
-    of_model: dict[frozenset[int], dict[str, None]] = {}  # seeds -> models, in order
-    for (variant, _), seeds in of_run.items():
-        of_model.setdefault(frozenset(seeds), {})[VARIANTS[variant].paper] = None
-    every = {c.seed for c in configs}
-    if len(of_model) == 1:
+    rows = [(VARIANTS[c.variant].paper, c.replace(seed=0).id, c.seed) for c in configs]
+    runs = pd.DataFrame(rows, columns=["model", "id", "seed"])
+    of_run = runs.groupby(["model", "id"], sort=False).seed.agg(frozenset).reset_index()
+    models = of_run.groupby("seed", sort=False).model.unique()  # seeds -> models with just these
+    every = set(runs.seed)
+    if len(models) == 1:
         return f"seed{'s' * (len(every) > 1)} {_listed(every)}"
-    if sum(map(len, of_model.values())) > len({c.variant for c in configs}):
+    if models.map(len).sum() > runs.model.nunique():
         return f"seeds {_listed(every)}, not all for each configuration"
-    parts = [f"{_listed(seeds)} ({', '.join(models)})" for seeds, models in of_model.items()]
+    parts = [f"{_listed(seeds)} ({', '.join(names)})" for seeds, names in models.items()]
     return f"seeds {' and '.join(parts)}"
 
 
@@ -275,15 +249,14 @@ def setting(
 ) -> str:  # three sentences: data, models and training, number of runs and seeds
     "Shared setting of the runs of a figure, for its caption."
     configs = list(configs)
-    c = configs[0]
-    runs = len({config.id for config in configs})
+    c, runs = configs[0], len({config.id for config in configs})
+    levels = ", ".join(f"{level:g}" for level in c.levels)
+    at = f" (at most; measured at training losses {levels})" if levels else ""
     return (
         f"Data: {c.dataset}{_images(configs)} at {c.image_size} x {c.image_size} pixels, "
-        f"patches of {c.patch_size}. "
-        f"Models: depth {_each(configs, 'depth')}, width {_each(configs, 'dim')}, "
-        f"{c.heads} heads; "
-        f"{_epochs(c)}, batch {c.batch_size}, "
-        f"{_optimisation(configs)}, {_augmentation(c)}. "
+        f"patches of {c.patch_size}. Models: depth {_each(configs, 'depth')}, "
+        f"width {_each(configs, 'dim')}, {c.heads} heads; {c.epochs} epochs{at}, "
+        f"batch {c.batch_size}, {_optimisation(configs)}, {_augmentation(c)}. "
         f"{runs} run{'s' * (runs > 1)}, {_seeds(configs)}."
     )
 
@@ -313,23 +286,17 @@ class BenchParameters(Strict):
     def machine(self) -> str:
         "Description of the machine, for captions."
         engine = self.engine
-        parts = [device_name(engine.device), engine.precision]
-        if engine.device.type == "cpu":
-            parts.append(f"{self.threads} thread{'s' if self.threads > 1 else ''}")
-        return ", ".join([*parts, f"torch {torch.__version__}"])
+        threads = f", {self.threads} thread{'s' * (self.threads > 1)}"
+        kind = engine.precision + threads * (engine.device.type == "cpu")
+        return f"{device_name(engine.device)}, {kind}, torch {torch.__version__}"
 
 # %% ../../nbs/study/figures.ipynb #d467f5ff
-def _finish(device: torch.device | None) -> None:
-    if device is not None and device.type == "cuda":
-        torch.cuda.synchronize()
-
-
-def _seconds(call: Callable[[], object], device: torch.device | None) -> float:
+def _seconds(call: Callable[[], object], wait: Callable[[], object]) -> float:
     "Time one call, with the GPU idle before and after."
-    _finish(device)
+    wait()
     start = time.perf_counter()
     call()
-    _finish(device)
+    wait()
     return time.perf_counter() - start
 
 
@@ -340,13 +307,9 @@ def side_by_side(
     warm: int = 1,  # warm-up rounds before them
 ) -> dict[str, float]:  # median seconds of each
     "Time several calls in turn, so that other load on the machine affects all of them equally."
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for i in range(warm + repeat):
-        for name, call in calls.items():
-            passed = _seconds(call, device)
-            if i >= warm:
-                seconds[name].append(passed)
-    return {name: statistics.median(s) for name, s in seconds.items()}
+    wait = torch.cuda.synchronize if device is not None and device.type == "cuda" else lambda: None
+    rounds = [{k: _seconds(call, wait) for k, call in calls.items()} for _ in range(warm + repeat)]
+    return pd.DataFrame(rounds[warm:]).median().to_dict()
 
 # %% ../../nbs/study/figures.ipynb #9e322ab4
 def product_rate(
@@ -401,20 +364,15 @@ def specification_curve(
             name = ", ".join(f"{choices[c]} {value}" for c, value in zip(rest, look))
             color = f"C{values[rest[0]].index(look[0])}"
             face = "white" if look[1:] and look[1] != values[rest[1]][0] else color
-            _draw_estimates(ax, rows, at, name, color, face)
+            ax.vlines(at, rows.low, rows.high, color=color, lw=0.8, alpha=0.7)
+            ax.scatter(at, rows.tau, s=16, zorder=3, facecolor=face, edgecolor=color, label=name)
+            first = rows.primary
+            ax.scatter(at[first], rows.tau[first], s=110, facecolor="none", edgecolor="k", zorder=4)
         ax.set_title(textwrap.fill(f"{choices[panel]} {title}", 96 // count), fontsize=8)
         ax.set_xticks(range(len(values[x])), values[x])
         ax.set_xlabel(choices[x])
     axes[0, 0].set(ylabel=label, ylim=(-1.05, 1.05))
     handles, names = axes[0, 0].get_legend_handles_labels()
     circle = plt.Line2D([], [], ls="", marker="o", ms=11, mfc="none", mec="k")
-    names = [*names, ring]
-    fig.legend([*handles, circle], names, loc="outside lower center", ncols=4, fontsize=7)
+    fig.legend([*handles, circle], [*names, ring], loc="outside lower center", ncols=4, fontsize=7)
     return fig
-
-
-def _draw_estimates(ax: plt.Axes, rows: pd.DataFrame, at: pd.Series, name: str, color, face):
-    ax.vlines(at, rows.low, rows.high, color=color, lw=0.8, alpha=0.7)
-    ax.scatter(at, rows.tau, s=16, zorder=3, facecolor=face, edgecolor=color, label=name)
-    first = rows.primary
-    ax.scatter(at[first], rows.tau[first], s=110, facecolor="none", edgecolor="k", zorder=4)

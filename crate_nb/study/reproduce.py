@@ -67,12 +67,6 @@ def plan_runs(
     return [(runs, MEASURE_PUBLISHED if measured else TRAIN) for runs, measured in parts]
 
 # %% ../../nbs/study/reproduce.ipynb #0ba57895
-def _run_row(c: RunConfig, store: Store) -> dict[str, Any]:
-    shown = {name: getattr(c, name) for name in ("dataset", "seed", "id")}
-    recorded = "yes" if c in store else "missing"
-    return dict(variant=c.variant, training=training_name(c)) | shown | dict(record=recorded)
-
-
 def _cost(configs: Sequence[RunConfig], execution: ExecutionConfig) -> str:
     kind = pick_device(execution.device).type
     cores = min(max(1, len(configs)), core_count()) if kind == "cpu" else 1
@@ -88,9 +82,14 @@ def dry_run(
 ) -> str:  # a table of the runs, and a line with their number and time
     "The recorded and missing runs, and an estimate of the time they take here."
     store, configs = Store(order.scale), [c for runs, _ in plan_runs(order) for c in runs]
-    rows = pd.DataFrame([_run_row(c, store) for c in configs])
-    table = rows.to_string(index=False) if configs else "no runs needed"
-    there = sum(c in store for c in configs)
+    rows = [
+        (c.variant, training_name(c), c.dataset, c.seed, c.id, "yes" if c in store else "missing")
+        for c in configs
+    ]
+    columns = "variant training dataset seed id record".split()
+    runs = pd.DataFrame(rows, columns=columns)
+    table = runs.to_string(index=False) if configs else "no runs needed"
+    there = (runs.record == "yes").sum()
     missing = [c for c in configs if order.force or c not in store]
     what = f"the {len(missing)} {'to train' if order.force else 'missing ones'}"
     cost = _cost(missing, order.execution)
@@ -108,31 +107,6 @@ def _kernels(folder: Path, environment: Mapping[str, str]) -> type:
     spec = KernelSpec(argv=argv, env=env, display_name="crate_nb", language="python")
     return type("Kernels", (AsyncKernelManager,), dict(kernel_spec=spec))
 
-
-def _execute(
-    source: Path, out: Path, parameters: Mapping[str, object], environment: Mapping[str, str]
-):
-    import papermill
-
-    try:
-        papermill.execute_notebook(
-            source,
-            out,
-            parameters,
-            kernel_name="python3",
-            kernel_manager_class=_kernels(out.parent / "ipython", environment),
-            progress_bar=False,
-            cwd=os.getcwd(),
-            extra_arguments=["--log-level=CRITICAL"],
-        )
-    except papermill.PapermillExecutionError as e:
-        kept = write_atomic(home() / "data" / "work" / f"failed-{out.name}", out.read_bytes())
-        failed = f"notebook {source.stem} failed: {e.ename}: {e.evalue}; its traceback is in {kept}"
-        raise UserError(e.evalue if e.ename == "UserError" else failed) from None
-    except RuntimeError as e:
-        why = f"its kernel died ({' '.join(str(e).split())}); out of memory?"
-        raise UserError(f"notebook {source.stem} failed: {why}") from None
-
 # %% ../../nbs/study/reproduce.ipynb #8575de54
 def run_notebook(
     source: Path,  # a result or a benchmark
@@ -146,9 +120,21 @@ def run_notebook(
     taken = papermill.inspect_notebook(str(source))
     # papermill writes a tuple as text
     given = {k: list(v) if type(v) is tuple else v for k, v in parameters.items() if k in taken}
+    options: dict[str, Any] = dict(kernel_name="python3", progress_bar=False, cwd=os.getcwd())
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp) / source.name
-        _execute(source, out, given, environment)
+        options["kernel_manager_class"] = _kernels(Path(tmp) / "ipython", environment)
+        try:
+            quiet = ["--log-level=CRITICAL"]
+            papermill.execute_notebook(source, out, given, extra_arguments=quiet, **options)
+        except papermill.PapermillExecutionError as e:
+            kept = write_atomic(home() / "data" / "work" / f"failed-{out.name}", out.read_bytes())
+            why = f"{e.ename}: {e.evalue}; its traceback is in {kept}"
+            failed = f"notebook {source.stem} failed: {why}"
+            raise UserError(e.evalue if e.ename == "UserError" else failed) from None
+        except RuntimeError as e:
+            why = f"its kernel died ({e}); out of memory?"
+            raise UserError(f"notebook {source.stem} failed: {why}") from None
         return write_atomic(folder / out.name, out.read_bytes())
 
 # %% ../../nbs/study/reproduce.ipynb #63f53981
@@ -159,12 +145,11 @@ def _why_not(order: ReproduceConfig, result: Result, runs: int, missing: int) ->
         return f"scale {order.scale} has no grid for it"
     if 0 < runs == missing:
         return "none of its runs is recorded"
-    reads = bool(result.needs or result.rule)
-    if order.recorded and not reads and not result.trials and order.scale != "small":
-        return "it uses no records; draw it at scale small"
-    tried = result.trials is None or any(Trials(result.trials, order.scale))
-    if order.recorded and not tried and not reads:
-        return "none of its trials is recorded"
+    if order.recorded and not result.needs and not result.rule:
+        if result.trials and not any(Trials(result.trials, order.scale)):
+            return "none of its trials is recorded"
+        if not result.trials and order.scale != "small":
+            return "it uses no records; draw it at scale small"
     return "the time is up" if order.execution.is_late else ""
 
 
@@ -176,8 +161,8 @@ def _draw(order: ReproduceConfig, result: Result) -> str:
         return why
     given: dict[str, Any] = dict(scale=order.scale, dataset=order.dataset, seeds=order.seeds)
     given |= dict(device=order.execution.device, recorded=order.recorded or missing > 0, save=True)
+    folder = home() / "figures" / order.scale / "notebooks"
     try:
-        folder = home() / "figures" / order.scale / "notebooks"
         run_notebook(result.notebook, given, folder, OMP_NUM_THREADS="1")
     except UserError as e:
         return str(e)
@@ -218,13 +203,6 @@ _METRICS = {
 }
 
 
-def _means(finals: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    "The metrics common to all runs of a cell, each with its interval; the number of seeds."
-    known = [key for key in _METRICS if all(key in final for final in finals)]
-    means = {_METRICS[key]: plus_minus(Estimate([f[key] for f in finals])) for key in known}
-    return means | dict(seeds=len(finals))
-
-
 def results_table(
     configs: Sequence[RunConfig],  # of a sweep
     scale: str,  # of its records
@@ -235,4 +213,9 @@ def results_table(
     for record in filter(None, map(Store(scale).get, configs)):
         cell = tuple("none" if (v := getattr(record.config, k)) is None else v for k in varied)
         rows.setdefault(cell, []).append(record.final)
-    return pd.DataFrame([dict(zip(varied, cell)) | _means(rows[cell]) for cell in rows])
+    table = []
+    for cell, finals in rows.items():
+        known = [key for key in _METRICS if all(key in final for final in finals)]
+        means = {_METRICS[key]: plus_minus(Estimate([f[key] for f in finals])) for key in known}
+        table.append(dict(zip(varied, cell)) | means | dict(seeds=len(finals)))
+    return pd.DataFrame(table)
