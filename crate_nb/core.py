@@ -5,11 +5,11 @@
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
 import difflib, hashlib, importlib, io, json, logging, math, os
-import reprlib, sys, tempfile, warnings
+import re, reprlib, sys, tempfile, warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 # Idle OpenMP threads should sleep: on a busy machine, spinning threads made small float64 products
 # some fifty times slower. The setting must precede the import of torch.
@@ -215,15 +215,10 @@ def temporary_home() -> Iterator[Path]:  # a new, empty folder, deleted at the e
     ...     home() == folder.resolve()
     True
     """
-    before = os.environ.get("CRATE_NB_HOME")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["CRATE_NB_HOME"] = folder
-        try:
-            yield Path(folder)
-        finally:
-            os.environ.pop("CRATE_NB_HOME", None)
-            if before is not None:
-                os.environ["CRATE_NB_HOME"] = before
+    from unittest.mock import patch
+
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, CRATE_NB_HOME=folder):
+        yield Path(folder)
 
 # %% ../nbs/core.ipynb #f1436b0a
 _UMASK = os.umask(0o22)  # only setting it gives it
@@ -314,18 +309,10 @@ def visible(
     return sorted(p for p in found if not any(n[0] == "." for n in p.relative_to(folder).parts))
 
 # %% ../nbs/core.ipynb #c0ffee37
-def _plain_json(content: object) -> str:
-    "Canonical JSON of an object; a `ValueError` for a number that is not finite."
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _refuse(number: str) -> NoReturn:
-    raise ValueError(f"it holds {reprlib.repr(number)[1:-1]}, which is not a finite number")
-
-
 def _finite(number: str) -> float:
-    value = float(number)
-    return value if math.isfinite(value) else _refuse(number)
+    if math.isfinite(value := float(number)):
+        return value
+    raise ValueError(f"it holds {reprlib.repr(number)[1:-1]}, which is not a finite number")
 
 
 def parse_json(
@@ -333,7 +320,7 @@ def parse_json(
 ) -> dict[str, Any]:  # with finite numbers only
     "Parse a JSON object; a `ValueError` or a `RecursionError` for any other text."
     text = content.decode() if isinstance(content, bytes) else content
-    content = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    content = json.loads(text, parse_constant=_finite, parse_float=_finite)
     if not isinstance(content, dict):
         raise ValueError(f"it is not an object, but a {type(content).__name__}")
     return content
@@ -343,7 +330,8 @@ def content_digest(
     content: Mapping[str, Any],  # the content of a JSON file
 ) -> str:  # 16 hex digits
     "Digest of a file's content, whatever its layout; a `ValueError` for infinite numbers."
-    return hashlib.sha256(_plain_json(content).encode()).hexdigest()[:16]
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 # %% ../nbs/core.ipynb #c0ffee11
 def tensor_digest(
@@ -503,12 +491,10 @@ def device_name(
         import torch
 
         return torch.cuda.get_device_name(device)
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else "cpu"
+    info = Path("/proc/cpuinfo")
+    text = info.read_text(encoding="utf-8") if info.is_file() else ""
+    model = re.search(r"(?m)^model name\s*:(.*)$", text)
+    return model[1].strip() if model else "cpu"
 
 # %% ../nbs/core.ipynb #c07ec001
 def core_count() -> int:  # at least 1

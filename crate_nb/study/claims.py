@@ -19,13 +19,8 @@ from ..measures.intervals import ALPHA, MIN_SEEDS, POWER, Estimate, holm, seeds_
 USELESS = 0.2  # a correlation whose interval lies between -0.2 and 0.2 is of no use
 # possible verdicts on a claim's direction
 SIGNS = ("holds", "fails", "open", "no useful association", "not comparable", "not run")
-EFFECT_SIZES = (
-    "as printed",
-    "smaller",
-    "larger",
-    "open",
-    "-",
-)  # effect size; -: nothing is printed
+# verdicts on an effect's size; -: nothing is printed
+EFFECT_SIZES = ("as printed", "smaller", "larger", "open", "-")
 
 
 @dataclass(frozen=True)
@@ -36,13 +31,13 @@ class Answer:
     size: str  # one of `EFFECT_SIZES`
 
 
-def _is_useless(e: Estimate) -> bool:
-    enough = (e.grids if e.is_drawn else e.n) >= MIN_SEEDS
-    return enough and -USELESS < e.low and e.high < USELESS
+def _has_enough(e: Estimate) -> bool:
+    return (e.grids if e.is_drawn else e.n) >= MIN_SEEDS
 
 
 def _sign(estimates: Sequence[Estimate], correlation: bool) -> str:
-    if correlation and all(map(_is_useless, estimates)):
+    useless = (-USELESS < e.low and e.high < USELESS for e in estimates)
+    if correlation and all(map(_has_enough, estimates)) and all(useless):
         return "no useful association"
     if any(holm([e.p_fails for e in estimates])):
         return "fails"
@@ -229,9 +224,7 @@ def _two_digits(x: float) -> str:
 
 def _seeds_in_words(seeds: float, cost: tuple[int, float | None] | None) -> str:
     needed = f"about {_two_digits(seeds)} seeds"
-    if cost is None:
-        return needed
-    cells, seconds = cost
+    cells, seconds = cost or (0, 0.0)
     hours = seeds * cells * (seconds or 0.0) / 3600
     if seconds is not None and hours < 1:
         return needed
@@ -244,7 +237,7 @@ def settles(
     cost: tuple[int, float | None] | None = None,  # runs of a seed, and core-seconds of each
 ) -> str:  # in words
     "What would settle an open claim, such as a number of seeds."
-    if any((e.grids if e.is_drawn else e.n) < MIN_SEEDS for e in estimates):
+    if not all(map(_has_enough, estimates)):
         return f"at least {MIN_SEEDS} seeds first"
     failing = [e for e in estimates if e.distance <= 0]
     matter = failing or estimates
@@ -311,24 +304,16 @@ def _number(x: float, digits: int = 3) -> str:
 def _digits(e: Estimate) -> int:
     "Three digits, or as many as separate the interval from the threshold."
     ends = [end for end in (e.low, e.high) if end != e.threshold]
-
-    def separate(digits):
-        return all(_number(end, digits) != _number(e.threshold, digits) for end in ends)
-
-    return next((digits for digits in (3, 4, 5) if separate(digits)), 6)
+    for digits in (3, 4, 5):
+        if _number(e.threshold, digits) not in {_number(end, digits) for end in ends}:
+            return digits
+    return 6
 
 
 def _deciding(estimates: Sequence[Estimate], sign: str) -> Estimate:
     p = [e.p_fails if sign == "fails" else -e.p_holds for e in estimates]
     ties = [e for e, own in zip(estimates, p) if own == min(p)]  # with one seed all p are 1
     return min(ties, key=lambda e: e.distance / (e.std if e.std > 0 else 1))
-
-
-def _claimed(e: Estimate) -> str:
-    "The claimed bound; empty for the usual claim that a quantity is positive."
-    if not e.below and e.threshold == 0:
-        return ""
-    return f", claimed {'<' if e.below else '>'} {e.threshold:g}"
 
 
 def _shown(e: Estimate, x: float, digits: int = 3) -> str:
@@ -349,14 +334,12 @@ def _measured(e: Estimate, unit: str) -> str:
 
 def _note(e: Estimate, sign: str, estimates: int) -> str:
     "The bound, a contradiction that Holm's rule corrects for, and missing noise."
+    is_usual = not e.below and e.threshold == 0  # the claim that a quantity is positive
+    claimed = f", claimed {'<' if e.below else '>'} {e.threshold:g}"
     denied = e.low > e.threshold if e.below else e.high < e.threshold
     among = f"; one of {estimates} checks, so by Holm's rule not sure enough"
-    lacking = "; without the noise of the test images"
-    return (
-        _claimed(e)
-        + among * (sign == "open" and denied)
-        + lacking * (e.variance_from == "none found")
-    )
+    note = ("" if is_usual else claimed) + among * (sign == "open" and denied)
+    return note + "; without the noise of the test images" * (e.variance_from == "none found")
 
 
 def _signs_in_words(others: Sequence[Tested], several: bool) -> str:

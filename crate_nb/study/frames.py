@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 import numpy as np, pandas as pd
-from ..core import UserError
 from ..measures.intervals import Estimate
 from ..models.layer import VARIANTS
 from ..training.runs import FOUR, RunConfig, SCALES, read_rules, rules_here
@@ -57,16 +56,13 @@ def records_of(
     return [r for r in found if r.config in wanted]
 
 # %% ../../nbs/study/frames.ipynb #a481e9a5
-def _images_of(record: Record) -> int | None:
-    return tested_images(record) or sizes_of(record.config)[1]
-
-
 def _row(record: Record, scale: str) -> dict[str, Any]:
     config = record.config.model_dump(mode="json")
     made: dict[str, Any] = dict(id=record.id, scale=scale, training=training_name(record.config))
     made |= dict(seconds=record.seconds, on_gpu=record.is_of_gpu)
     final = {k if k not in config else f"final_{k}": v for k, v in record.final.items()}
-    row = made | config | final | dict(test_images=_images_of(record))
+    images = tested_images(record) or sizes_of(record.config)[1]
+    row = made | config | final | dict(test_images=images)
     values = (record.measures or {}).get("values", {})
     return row | {f"measure_{k}" if k in row else k: v for k, v in values.items()}
 
@@ -169,28 +165,17 @@ def of_variants(
     return [e for v in FOUR for e in (estimates(v, frames[v]) if v in frames else [None])]
 
 # %% ../../nbs/study/frames.ipynb #c1a10033
-def _by_chance(sums: np.ndarray) -> float:
-    "Variance of a mean over seeds (rows, two or more) that is due to seed-image interaction."
-    residuals = sums - sums.mean(0) - sums.mean(1, keepdims=True) + sums.mean()
-    seeds, images = sums.shape
-    return float((residuals**2).sum()) / ((seeds - 1) * (images - 1)) / seeds
-
-
 def hit_noise(
     hits: Sequence[np.ndarray],  # per model: correct or not (seeds, images), two or more seeds
     weights: Iterable[float],  # weights of the models in the sum
 ) -> float:  # points squared
-    """Variance, over draws of the test images, of a weighted sum of mean accuracies.
-
-    A `UserError` for one seed.
-    """
+    "Variance, over draws of the test images, of a weighted sum of mean accuracies."
     sums = np.asarray(sum(100 * w * h for w, h in zip(weights, hits)))  # (seeds, images), in points
-    if len(sums) < 2:
-        raise UserError(
-            "the noise of the test images can't be estimated from one seed; give at least two"
-        )
-    shared = sums.mean(0).var(ddof=1) - _by_chance(sums)
-    return max(0.0, float(shared)) / sums.shape[1]
+    seeds, images = sums.shape
+    residuals = sums - sums.mean(0) - sums.mean(1, keepdims=True) + sums.mean()
+    # the part that is due to seed-image interaction
+    by_chance = float((residuals**2).sum()) / ((seeds - 1) * (images - 1)) / seeds
+    return max(0.0, float(sums.mean(0).var(ddof=1) - by_chance)) / images
 
 # %% ../../nbs/study/frames.ipynb #c1a10035
 def test_noise(

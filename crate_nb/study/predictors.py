@@ -9,6 +9,7 @@ __all__ = ['IN_ACCURACY', 'WITHOUT_OVERCONFIDENCE', 'CALIBRATED', 'GAP_DEFINITIO
 
 # %% ../../nbs/study/predictors.ipynb #484d9fd0
 import itertools, math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 import numpy as np, pandas as pd
@@ -31,13 +32,6 @@ def main_width(
     "Width of Table 1."
     return 384 if 384 in grid.axes["dim"] else max(grid.axes["dim"])
 
-
-def _dim_of(grid: Grid, width: str) -> int:
-    main = main_width(grid)
-    if width == "main":
-        return main
-    return next(d for d in grid.axes["dim"] if d != main)
-
 # %% ../../nbs/study/predictors.ipynb #c1a10015
 def complete_grids(
     records: Iterable[Record],  # of the study, at any width
@@ -45,14 +39,12 @@ def complete_grids(
     width: str,  # `main` or `other`
 ) -> list[Record]:  # seed by seed
     "Measured models of one width, from all seeds with a complete grid."
-    dim = _dim_of(grid, width)
-    by_seed: dict[int, list[Record]] = {}
-    for r in records:
-        if r.config.dim == dim and is_measured(r, PUBLISHED):
-            by_seed.setdefault(r.config.seed, []).append(r)
+    main = main_width(grid)
+    dim = main if width == "main" else next(d for d in grid.axes["dim"] if d != main)
+    there = [r for r in records if r.config.dim == dim and is_measured(r, PUBLISHED)]
+    found = Counter(r.config.seed for r in there)
     models = len(grid.rows()) // len(grid.axes["dim"])
-    complete = [by_seed[seed] for seed in sorted(by_seed) if len(by_seed[seed]) == models]
-    return [r for of_seed in complete for r in of_seed]
+    return sorted((r for r in there if found[r.config.seed] == models), key=lambda r: r.config.seed)
 
 # %% ../../nbs/study/predictors.ipynb #c1a10019
 IN_ACCURACY = "the gap in accuracy"  # another definition of the gap
@@ -190,20 +182,6 @@ def study_of(
     return Study(complete, table, axes)
 
 # %% ../../nbs/study/predictors.ipynb #0d129f5d
-def _made_up_measures(g: np.random.Generator, gap: float, sign_of: Callable[[str], float]) -> dict:
-    "The measures of a model; SRR without its sparsity term has the opposite sign."
-
-    def follows(measure):
-        sign = sign_of(measure)
-        return sign * gap if sign else float(g.normal())
-
-    zeros, srr = [0.0] * 3, follows("SRR")  # -srr + 0.1 * (20 srr) = srr
-    terms: dict = dict(eps=[0.1, 0.5, 1.0], layer=[1.0] * 3, rate=zeros, l1=zeros)
-    terms |= dict(subspace_rate=[-srr] * 3, l0=[20 * srr] * 3, layernorm=["removed"] * 3)
-    values = {m: follows(m) for m in MEASURES}
-    return dict(values=values, srr=terms, settings=MeasureSettings().as_json())
-
-
 def made_up_grids(
     experiment: str,  # a row of `GRIDS`, at scale smoke
     seeds: Collection[int],  # one grid each
@@ -213,13 +191,16 @@ def made_up_grids(
 ) -> list[Record]:
     "Made-up records of a study's grids; older ones lack some values."
     g, records = np.random.default_rng(0), []
+    zeros = [0.0] * 3
     for c in plan(experiment, "smoke", seeds=list(seeds)):
         gap, turn = float(g.normal()), (-1) ** c.seed if turning else 1
-
-        def sign_of(measure: str, turn: int = turn) -> float:
-            return turn * signs.get(measure, rest)
-
-        measures = _made_up_measures(g, gap, sign_of)
+        follows = {m: turn * signs.get(m, rest) for m in ["SRR", *MEASURES]}
+        srr, *numbers = (follows[m] * gap or float(g.normal()) for m in ["SRR", *MEASURES])
+        # -srr + 0.1 * (20 srr) = srr; without its sparsity term, SRR has the opposite sign
+        terms: dict = dict(eps=[0.1, 0.5, 1.0], layer=[1.0] * 3, rate=zeros, l1=zeros)
+        terms |= dict(subspace_rate=[-srr] * 3, l0=[20 * srr] * 3, layernorm=["removed"] * 3)
+        measures: dict = dict(values=dict(zip(MEASURES, numbers)), srr=terms)
+        measures["settings"] = MeasureSettings().as_json()
         if c.seed > 1 or c.seed == 1 and c.variant != "crate-c":  # the others imitate older records
             measures["beside"] = dict(test_loss_at_temperature=-gap, folded_path_norm=2 * gap)
         final = dict(train_loss=0.0, test_loss=gap, criterion_met=True, train_accuracy=100.0)

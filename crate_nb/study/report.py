@@ -119,9 +119,7 @@ def _answers(scale: str, recorded: pd.DataFrame) -> pd.DataFrame:
     the scale nearest to the paper.
     """
     here = saved_answers()
-    here = here[here.scale.isin([scale, "untrained"])]
-    if scale in QUICK_SCALES:
-        here = recorded
+    here = recorded if scale in QUICK_SCALES else here[here.scale.isin([scale, "untrained"])]
     where = [f" (scale {s})" if s != scale else "" for s in here.scale]
     found = [found_in_words(line) for line in here.to_dict("records")]
     return here.assign(found=found, where=where)
@@ -131,16 +129,12 @@ def _section(
     result: Result, saved: list[Saved], answers: pd.DataFrame, recorded: pd.DataFrame
 ) -> dict[str, Any]:
     pictures = [f"{about.name}.png" for about in saved if about.kind == "figure"]
-    return dict(
-        name=result.name,
-        shows=result.shows,
-        title=result.title,
-        question=result.question,
+    return result.model_dump(include={"name", "shows", "title", "question"}) | dict(
         words=in_words(result.answer, result.written_for, recorded).replace("*", ""),
         heading=GROUPS[result.group],
         picture=next(iter(pictures), ""),
         saved=[about.model_dump() for about in saved if about.title != ANSWERS],
-        answers=answers[answers.result == result.name].to_dict("records") if len(answers) else [],
+        answers=answers[answers.result == result.name].to_dict("records"),
     )
 
 
