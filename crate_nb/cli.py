@@ -101,17 +101,10 @@ _workers = click.option(
 )
 _force = click.option("--force", is_flag=True, help="Train recorded runs again.")
 
-# %% ../nbs/cli.ipynb #d0050010
-# For `measure --set`; the fields of `MeasureSettings`.
-_MEASURE_SETTINGS = (
-    "images, srr_images, draws, seed, layernorm, srr_layernorm, convention, eps, lam"
-)
-
 # %% ../nbs/cli.ipynb #c1100010
 def _writable(folder: Path):
     "Fail now rather than after an hour of training."
-    probe = write_atomic(folder / ".writable", "")
-    probe.unlink()
+    write_atomic(folder / ".writable", "").unlink()
 
 
 def _say_drawn(order: ReproduceConfig, not_drawn: Mapping[str, str]):
@@ -136,9 +129,8 @@ def _say_left(left: Sequence[RunConfig], recorded: bool):
 # %% ../nbs/cli.ipynb #c1100013
 def _seconds(text: str) -> float:
     "Convert 90s, 9m or 2h to seconds."
-    number, unit = text[:-1], {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
-    if unit and number.replace(".", "", 1).isdecimal():
-        return float(number) * unit
+    if given := re.fullmatch(r"(\d+|\d*\.\d+)([smh])", text):
+        return float(given[1]) * {"s": 1, "m": 60, "h": 3600}[given[2]]
     raise UserError(f"--budget {text!r}: give a time such as 90s, 9m or 2h")
 
 
@@ -209,16 +201,6 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
         raise UserError(f"not drawn: {', '.join(not_drawn)}; the reasons are above")
 
 # %% ../nbs/cli.ipynb #d0050021
-def _carried() -> Path:
-    "The project files inside an installed package; a `UserError` in a clone."
-    folder = Path(__file__).parent / "project"
-    if folder.is_dir():
-        return folder
-    raise UserError(
-        f"crate_nb runs from the clone {project_root()}; work there, or make another clone with git"
-    )
-
-
 @cli.command("copy")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def copy_command(folder):
@@ -227,7 +209,10 @@ def copy_command(folder):
     DIR must be new or empty. Every command works there as in a clone of the repository. The
     exported models of data/models are only in the repository.
     """
-    source = _carried()
+    source = Path(__file__).parent / "project"
+    if not source.is_dir():  # only an installed package has the project's files
+        here = f"crate_nb runs from the clone {project_root()}"
+        raise UserError(f"{here}; work there, or make another clone with git")
     if folder.is_file() or folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"{folder} already exists; name a new or an empty folder")
     _writable(folder.parent)
@@ -258,8 +243,7 @@ def _changes(settings: Sequence[str]) -> dict[str, Any]:
     changes = dict(map(_setting, settings))
     if len(changes) < len(settings):
         raise UserError("--set names a field twice; give each field one value")
-    clash = _WITH_OPTIONS & changes.keys()
-    if clash:
+    if clash := _WITH_OPTIONS & changes.keys():
         raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
     return changes
 
@@ -633,7 +617,9 @@ def _measure_table(values: Mapping[str, float | None]) -> str:
 @_dataset
 @_device
 @_init
-@_settings(f"Override {_MEASURE_SETTINGS}; we show the result but do not store it.")
+@_settings(
+    "Override a parameter, such as layernorm=removed; we show the result but do not store it."
+)
 def measure_command(id, scale, dataset, device, init, settings):
     """Compute the complexity measures of the record ID.
 

@@ -223,9 +223,7 @@ def accuracy_sum(
     if there.empty:
         return None
     wide = there.pivot(index="seed", columns=["variant", "training"], values="test_accuracy")
-    if not all(cell in wide for cell in of):
-        return None
-    wide = wide[list(of)].dropna()
+    wide = wide.reindex(columns=pd.MultiIndex.from_tuples(of)).dropna()
     if wide.empty:
         return None
     printed = [printed_accuracy(*cell, there.dataset.iloc[0]) for cell in of]

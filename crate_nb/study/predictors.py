@@ -11,6 +11,8 @@ __all__ = ['IN_ACCURACY', 'WITHOUT_OVERCONFIDENCE', 'CALIBRATED', 'GAP_DEFINITIO
 import itertools, math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import reduce
+from operator import sub
 from typing import Any
 import numpy as np, pandas as pd
 from ..training.runs import Grid
@@ -239,11 +241,9 @@ def _with_interval(
 ) -> tuple[float, float, float]:
     "Tau of one quantity, or its difference for two."
     if resampled == "types and cells":
-        parts = [study.tau(values) for values in compared]
-        tau = parts[0] if len(parts) == 1 else parts[0] - parts[1]
+        tau = reduce(sub, map(study.tau, compared))
         return tau.whole, *percentile_interval(draws_about_estimate(tau))
-    taus = [study.by_grid(values) for values in compared]
-    whole = taus[0] if len(taus) == 1 else taus[0] - taus[1]
+    whole = reduce(sub, map(study.by_grid, compared))
     found = Estimate(whole[np.isfinite(whole)])
     return found.mean, found.low, found.high
 

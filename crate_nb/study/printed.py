@@ -18,10 +18,8 @@ def printed(
     table: str,  # the stem of a file in `data/paper`
 ) -> pd.DataFrame:  # cached, so do not change it
     "A printed table of the paper; a `UserError` if no table has that name."
-    folder = project_root() / "data" / "paper"
-    names = [p.stem for p in visible(folder, "*.csv")]
-    check_choice("printed table", table, names)
-    return pd.read_csv(folder / f"{table}.csv")
+    paths = {p.stem: p for p in visible(project_root() / "data" / "paper", "*.csv")}
+    return pd.read_csv(paths[check_choice("printed table", table, paths)])
 
 # %% ../../nbs/study/printed.ipynb #c1a10003
 @lru_cache

@@ -72,10 +72,6 @@ class Result(pydantic.BaseModel):
         return tuple(check_choice("experiment", name, EXPERIMENTS) for name in names)
 
 
-def _notebooks(nbs: Path) -> list[Path]:
-    return [path for group in GROUPS for path in visible(nbs / group, "*.ipynb")]
-
-
 def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     "The literals that a notebook gives to `in_short`: its answer, and the signs that it fits."
     code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
@@ -101,7 +97,8 @@ def read_results(
 ) -> dict[str, Result]:  # name -> result, group by group
     "All results; a `UserError` for a wrong front matter or a duplicate name."
     found: dict[str, Result] = {}
-    for path in _notebooks(nbs or project_root() / "nbs"):
+    nbs = nbs or project_root() / "nbs"
+    for path in (path for group in GROUPS for path in visible(nbs / group, "*.ipynb")):
         result = _read_result(path)
         if result.name in found:
             raise UserError(f"{path} and {found[result.name].notebook} share a name; rename one")
@@ -437,13 +434,6 @@ class ResultSession(ResultRuns):
         self._keep(save_table, table, name, title, caption, table if data is None else data)
         display(Markdown(f"**{title}.** {caption}\n\n{markdown_table(table)}"))
 
-    def _at_other_scales(self, every: pd.DataFrame) -> str:
-        "The claims that have another sign at another scale; empty without one."
-        mine = every[every["result"] == self.name]
-        said, text = at_other_scales(mine), mine.drop_duplicates("id").set_index("id").claim
-        listed = "; ".join(f"{text[id]}, {signs}" for id, signs in said.items())
-        return f"**Other scales.** {listed}." if listed else ""
-
     def answers(
         self,
         claims: Iterable[Claim],  # of this result
@@ -462,7 +452,11 @@ class ResultSession(ResultRuns):
         caption = f"{HOW_TO_READ} {caption}".strip()
         self.table(shown, f"{self.name}_answers", ANSWERS, caption, saved)
         every = saved_answers(project_root() / "figures")
-        for notes in filter(None, [_differences_from_source(lines), self._at_other_scales(every)]):
+        mine = every[every["result"] == self.name]
+        text = mine.drop_duplicates("id").set_index("id").claim
+        others = "; ".join(f"{text[id]}, {signs}" for id, signs in at_other_scales(mine).items())
+        elsewhere = f"**Other scales.** {others}." if others else ""
+        for notes in filter(None, [_differences_from_source(lines), elsewhere]):
             display(Markdown(notes))
         if self._handle:  # a front end shows the words
             self._handle.update(self._short(every))
