@@ -136,7 +136,7 @@ def _seconds(text: str) -> float:
 
 def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
     if force and budget:
-        raise UserError("--force with --budget would train the same runs in each call; omit one")
+        raise UserError("--force with --budget trains the same runs again; use only one of them")
     for other, given in {"--force": force, "--budget": budget, "--dry-run": dry}.items():
         if recorded and given:
             raise UserError(f"--recorded trains nothing, so {other} has no effect; omit one")
