@@ -524,6 +524,13 @@ _COLUMNS = (
 ).split()
 
 
+def _answers_in(path: Path) -> pd.DataFrame:
+    "Saved answers; none of a copy, which has another name than its data set gives it."
+    name, _, label = path.stem.partition("_answers")
+    answers = pd.read_csv(path, keep_default_na=False).assign(result=name)
+    return answers[(label == "") | ("-" + answers.dataset.astype(str) == label)]
+
+
 def saved_answers(figures: Path | None = None) -> pd.DataFrame:
     """Read the saved answers of all scales, the scale nearest to the paper first.
 
@@ -549,7 +556,7 @@ def saved_answers(figures: Path | None = None) -> pd.DataFrame:
     """
     figures = figures or home() / "figures"
     frames = [
-        pd.read_csv(path, keep_default_na=False).assign(result=path.stem.split("_answers")[0])
+        _answers_in(path)
         for scale in (*NEAREST, "untrained", "smoke")
         for path in visible(figures / scale, "*_answers*.csv")
     ]
