@@ -18,7 +18,7 @@ from ..training.data import dataset_sizes
 from ..training.runs import GRIDS, RunConfig, varied_fields
 from ..training.records import Store, training_name
 from ..training.trials import Trials
-from ..training.engine import ExecutionConfig
+from ..training.engine import ExecutionConfig, as_execution
 from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue
 from ..training.sweeps import train_all
 from ..measures.intervals import Estimate

@@ -11,57 +11,44 @@ import gc, os, time, warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-import torch, torch._functorch.config, torch.nn as nn
+from typing import Annotated, Any
+import pydantic, torch, torch._functorch.config, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, check_choice, pick_device
-from .runs import RunConfig, scale_of
+from .runs import Positive, RunConfig, Strict, described, scale_of
 from .records import Store
 
 # %% ../../nbs/training/engine.ipynb #9b90154b
-@dataclass(frozen=True)
-class ExecutionConfig:
+_Given = Annotated[  # a leading ~ is the user's home
+    str | Path | None, pydantic.AfterValidator(lambda p: p and type(p)(os.path.expanduser(p)))
+]
+
+
+class ExecutionConfig(Strict):
     "Where and how a run is computed and stored: images, records, device, checkpoints."
 
-    scale: str | None = None  # scale of the records; None: the scale with the run's sizes
-    data: str | Path | None = None  # folder of the data set, unless its label is a known name
-    device: str = "auto"  # `auto` (a GPU if available), `cpu`, `cuda` or `cuda:<index>`
-    workers: int | None = None  # processes; None: one per core on the CPU, one per GPU
-    threads: int = 1  # CPU threads; changes rounding
-    precision: str = "auto"  # of products, see `pick_engine`; an explicit engine overrides it
-    compiled: bool | None = None  # on a CPU; None: if it pays; changes rounding, dropout's masks
-    deadline: float | None = None  # `time.time()` at which runs pause; None: never
-    checkpoint_seconds: float = 20.0  # between checkpoints; 0: save each step
-    progress: bool = True  # show progress bars
-    root: Path | None = None  # folder of records, instead of `data/runs`
-    init: str | Path | None = None  # file of initial weights, if the configuration has `init`
-
-    def __post_init__(self):
-        for name in ("data", "root", "init"):  # a leading ~ is the user's home
-            if (path := getattr(self, name)) is not None:
-                object.__setattr__(self, name, type(path)(os.path.expanduser(path)))
-        for name in ("threads",) if self.workers is None else ("threads", "workers"):
-            if not isinstance(n := getattr(self, name), int) or n < 1:
-                raise UserError(f"{name}={n!r}; give an int, at least 1")
-
-    def replace(
-        self,
-        **changes,  # fields and their new values
-    ) -> "ExecutionConfig":
-        "A copy with some fields changed; a `UserError` for an unknown field."
-        for name in changes:
-            check_choice("option", name, [f.name for f in fields(self)])
-        return replace(self, **changes)
+    scale: str | None = described(None, "scale of the records; None: by the run's sizes")
+    data: _Given = described(None, "folder of the data set, unless its label is a known name")
+    device: str = described("auto", "`auto` (a GPU if available), `cpu`, `cuda` or `cuda:<index>`")
+    workers: Positive | None = described(None, "processes; None: one per core, or per GPU")
+    threads: Positive = described(1, "CPU threads; changes rounding")
+    precision: str = described("auto", "of products, see `pick_engine`; `engine` overrides it")
+    compiled: bool | None = described(None, "on a CPU; None: if it pays; changes rounding, masks")
+    deadline: float | None = described(None, "`time.time()` at which runs pause; None: never")
+    checkpoint_seconds: float = described(20.0, "time between checkpoints; 0: save each step")
+    progress: bool = described(True, "show progress bars")
+    root: _Given = described(None, "folder of records, instead of `data/runs`")
+    init: _Given = described(None, "file of initial weights, if the configuration has `init`")
 
     def store(
         self,
         config: RunConfig,  # of the run
     ) -> Store:
         "The store of a run's records."
-        return Store(self.scale or scale_of(config), self.root)
+        return Store(self.scale or scale_of(config), Path(self.root) if self.root else None)
 
     @property
     def is_late(self) -> bool:

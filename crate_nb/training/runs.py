@@ -140,6 +140,14 @@ class Strict(Described, frozen=True, strict=True, extra="forbid", allow_inf_nan=
                 check_choice("parameter", e.errors()[0]["loc"][0], type(self).model_fields)
             raise UserError(message) from None
 
+    def replace(
+        self,
+        /,
+        **changes,  # fields and their new values
+    ) -> Self:
+        "A validated copy with some fields changed; a `UserError` if they conflict."
+        return type(self)(**(dict(self) | changes))
+
 # %% ../../nbs/training/runs.ipynb #6035a89b
 class Identified(Strict):
     "Fields with an id: a hash of the fields that differ from their defaults."
@@ -150,14 +158,6 @@ class Identified(Strict):
         changed = self.model_dump(mode="json", exclude_defaults=True)
         canonical = json.dumps(changed, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
-
-    def replace(
-        self,
-        /,
-        **changes,  # fields and their new values
-    ) -> Self:  # with a new id
-        "A validated copy with some fields changed; a `UserError` if they conflict."
-        return type(self)(**(dict(self) | changes))
 
 # %% ../../nbs/training/runs.ipynb #7a10c0ed
 def _check_fields(c: "RunConfig"):

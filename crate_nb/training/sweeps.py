@@ -93,7 +93,7 @@ def execution_of(
         dataset_label(scale, dataset)
     pick_device(device)
     folder = dataset if _is_folder(dataset) else None
-    return ExecutionConfig(scale, folder, device).replace(**options)
+    return as_execution(scale, data=folder, device=device, **options)
 
 # %% ../../nbs/training/sweeps.ipynb #16a00003
 def plan(
