@@ -43,13 +43,11 @@ def one_line(
     parts = itertools.takewhile(lambda part: str(part).replace("_", "a").isalnum(), problem["loc"])
     where = ".".join(map(str, parts))
     message = problem["msg"].removeprefix("Value error, ")
-    if not where:  # the fields conflict, and the message names them
-        return message
     if problem["type"] == "extra_forbidden":
         return f"unknown {what} {where!r}"
-    if problem["type"] in ("missing", "value_error"):
-        return f"{what} {where!r}: {message}"
-    return f"{what} {where!r}: {message} (given: {reprlib.repr(problem['input'])})"
+    if problem["type"] not in ("missing", "value_error"):
+        message += f" (given: {reprlib.repr(problem['input'])})"
+    return f"{what} {where!r}: {message}" if where else message  # a conflict names its fields
 
 
 @contextmanager
@@ -112,12 +110,8 @@ class Described(pydantic.BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options):
-        fields, kind = cls.model_fields, inspect.Parameter.KEYWORD_ONLY
-        none = inspect.Parameter.empty
-        defaults = {n: none if f.is_required() else f.get_default() for n, f in fields.items()}
-        cls.__signature__ = inspect.Signature(
-            [inspect.Parameter(name, kind, default=value) for name, value in defaults.items()]
-        )
+        fields, given = cls.model_fields, inspect.signature(cls).parameters.values()
+        cls.__signature__ = inspect.Signature([p.replace(annotation=p.empty) for p in given])
         if cls.__doc__ and fields and all(field.description for field in fields.values()):
             summary, _, rest = inspect.cleandoc(cls.__doc__).partition("\n\n")
             cls.__doc__ = "\n\n".join(filter(None, [summary, _parameters(fields), rest]))
@@ -162,32 +156,23 @@ class Identified(Strict):
 # %% ../../nbs/training/runs.ipynb #7a10c0ed
 def _check_fields(c: "RunConfig"):
     "Raise a `UserError` if fields conflict."
-    levels, last = list(c.levels), c.epochs
-    probed = sorted({e for e in c.probe_epochs if e <= last})
-    wrong = {
-        f"crop {c.crop} is not a range of areas; give two numbers with 0 < low <= high <= 1": (
-            c.crop and not 0 < c.crop[0] <= c.crop[1] <= 1
-        ),
-        "auto_augment replaces RandAugment; also set ra_ops=0": c.auto_augment and c.ra_ops,
-        "a constant schedule has no lr_end; omit it or choose schedule cosine": (
-            c.lr_end and c.schedule == "constant"
-        ),
-        f"lr_end {c.lr_end:g} is not below lr {c.lr:g}; give a lower one": c.lr_end >= c.lr,
-        f"subset {c.subset} needs a size; also give train_size": c.subset and c.train_size is None,
-        f"levels {c.levels}: give training losses in decreasing order": (
-            levels != sorted(set(levels), reverse=True)
-        ),
-        "levels already end a run at the last of them; omit stop_loss": levels and c.stop_loss,
-        f"{c.warmup} epochs of warm-up in a run of {last}; give fewer": c.warmup >= max(last, 1),
-        f"srr_layer {c.srr_layer}; allowed: 1 to {c.depth}, random or None": (
-            isinstance(c.srr_layer, int) and c.srr_layer > c.depth
-        ),
-        f"probe_epochs {c.probe_epochs}: give epochs from 0 to {last} in increasing order": (
-            list(c.probe_epochs) != probed
-        ),
-        "probe_eps is empty; give at least one distortion, such as 0.5": not c.probe_eps,
-    }
-    for message, is_wrong in wrong.items():
+    last, levels, (low, high) = c.epochs, c.levels, c.crop or (1, 1)
+    is_ordered = list(levels) == sorted(set(levels), reverse=True)
+    is_late = list(c.probe_epochs) != sorted({e for e in c.probe_epochs if e <= last})
+    is_constant = c.schedule == "constant"
+    is_beyond = isinstance(c.srr_layer, int) and c.srr_layer > c.depth
+    for is_wrong, message in [
+        (not 0 < low <= high <= 1, f"crop {c.crop} is not a range of areas, 0 < low <= high <= 1"),
+        (c.auto_augment and c.ra_ops, "auto_augment replaces RandAugment; also set ra_ops=0"),
+        (c.lr_end and is_constant, "a constant schedule has no lr_end; omit it or choose cosine"),
+        (c.lr_end >= c.lr, f"lr_end {c.lr_end:g} is not below lr {c.lr:g}; give a lower one"),
+        (c.subset and not c.train_size, f"subset {c.subset} needs a size; also give train_size"),
+        (not is_ordered, f"levels {levels}: give training losses in decreasing order"),
+        (levels and c.stop_loss, "levels already end a run at the last of them; omit stop_loss"),
+        (c.warmup >= max(last, 1), f"{c.warmup} epochs of warm-up in a run of {last}; give fewer"),
+        (is_beyond, f"srr_layer {c.srr_layer}; allowed: 1 to {c.depth}, random or None"),
+        (is_late, f"probe_epochs {c.probe_epochs}: give increasing epochs from 0 to {last}"),
+    ]:
         if is_wrong:
             raise UserError(message)
 
@@ -335,7 +320,9 @@ class RunConfig(Identified):
     )
     probe_size: Positive = described(1000, "probe images; all if there are fewer")
     test_every: Positive = described(1, "epochs between evaluations on held-out images")
-    probe_eps: tuple[Eps, ...] = described((0.1, 0.5, 1.0), "distortions of the probe")
+    probe_eps: tuple[Eps, ...] = described(
+        (0.1, 0.5, 1.0), "distortions of the probe", min_length=1
+    )
     shifts: bool = described(
         False, "also score the weights on shifted test images, see `augment.SHIFTS`"
     )
@@ -452,8 +439,7 @@ def scale_of(
 _MOST_RUNS = 100_000  # of one grid
 
 
-def _check_axis(name: str, values: Any):
-    check_choice("axis", name, [*RunConfig.model_fields, "recipe"])
+def _check_values(name: str, values: Any):
     if not isinstance(values, list | tuple) or not values:
         raise UserError(f"axis {name!r} has no values; give a list, such as {name} = [...]")
     value, times = Counter(map(repr, values)).most_common(1)[0]
@@ -470,17 +456,14 @@ class Grid(Strict):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _checked(cls, fields: dict) -> dict:
-        base, axes = fields.get("base", {}), fields.get("axes", {})
+        base, axes = fields.get("base", {}), fields.get("axes")
         if not isinstance(base, dict) or not isinstance(axes, dict) or not axes:
-            raise UserError(
-                "a grid needs a table of axes, each a field of RunConfig with its values, "
-                "such as: [axes] lr = [0.001, 0.0005]"
-            )
+            raise UserError("a grid needs a table of axes, such as: [axes] lr = [0.001, 0.0005]")
+        known = [*RunConfig.model_fields, "recipe"]
         for name, values in axes.items():
-            _check_axis(name, values)
+            _check_values(check_choice("axis", name, known), values)
         for name in base:
-            check_choice("field of the base", name, [*RunConfig.model_fields, "recipe"])
-            if name in axes:
+            if check_choice("field of the base", name, known) in axes:
                 raise UserError(f"{name!r} is both an axis and in the base; keep only one")
         if (runs := math.prod(map(len, axes.values()))) > _MOST_RUNS:
             raise UserError(f"a grid of {runs:,} runs; allowed: at most {_MOST_RUNS:,} per file")
@@ -492,39 +475,28 @@ class Grid(Strict):
         return [self.base | dict(zip(self.axes, values)) for values in combined]
 
 # %% ../../nbs/training/runs.ipynb #357d144d
-def _nullable(name: str) -> bool:
+def _with_none(content: Any, name: str = "") -> Any:
+    "The content of a grid's file, with the text none as None in fields that may be None."
+    if isinstance(content, dict):
+        return {key: _with_none(value, key) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_with_none(value, name) for value in content]
     field = RunConfig.model_fields.get(name)
-    return field is not None and type(None) in get_args(field.annotation)
-
-
-def _with_none(fields: Any) -> Any:
-    "Replace the text none by None in the fields of a grid that may be None."
-
-    def read(name, value):
-        if isinstance(value, list):
-            return [read(name, v) for v in value]
-        return None if value == "none" and _nullable(name) else value
-
-    if not isinstance(fields, dict):
-        return fields
-    return {name: read(name, value) for name, value in fields.items()}
+    is_none = content == "none" and field is not None and NoneType in get_args(field.annotation)
+    return None if is_none else content
 
 
 def _read_toml(path: Path, what: str, do: str) -> dict[str, Any]:
     content = read_file(path, what)
     with user_errors(f"{what} {path} is not TOML", do):
-        return tomllib.loads(content.decode("utf-8-sig"))  # Notepad writes a mark
-
-
-def _grid_of(tables: dict[str, Any]) -> Grid:
-    return Grid(**{name: _with_none(table) for name, table in tables.items()})
+        return _with_none(tomllib.loads(content.decode("utf-8-sig")))  # Notepad writes a mark
 
 
 def read_grid(
     path: Path,  # with the table `[axes]` and optionally `[base]`
 ) -> Grid:
     'Read a grid from a TOML file, where "none" means None; a `UserError` if it is invalid.'
-    return _grid_of(_read_toml(path, "grid", "write tables such as: [axes] lr = [0.001, 0.0005]"))
+    return Grid(**_read_toml(path, "grid", "write tables such as: [axes] lr = [0.001, 0.0005]"))
 
 # %% ../../nbs/training/runs.ipynb #3e39c703
 _OF_THE_REGULARISER = ("srr_alpha", "srr_eps", "srr_lam", "srr_sparsity")
@@ -592,10 +564,9 @@ class Rule(Strict):
 # %% ../../nbs/training/runs.ipynb #7b1e0003
 def _rule_of(what: str, said: dict[str, Any]) -> Rule:
     try:
-        grids = {k: [_grid_of(g) for g in said.get(k, [])] for k in ("runs", "candidates")}
-        fields: dict[str, Any] = said | grids
-        return Rule(**fields)
-    except (UserError, TypeError) as e:
+        grids = {k: [Grid(**g) for g in said.get(k, [])] for k in ("runs", "candidates")}
+        return Rule(**(said | grids))
+    except UserError as e:
         raise UserError(f"{what} is not a valid rule ({e}); restore it from the repository") from e
 
 
