@@ -11,21 +11,15 @@ __all__ = ['logger', 'MODEL_FIELDS', 'TASKS', 'data_for', 'check_same_images', '
 # %% ../../nbs/training/step.ipynb #32cd1f02
 import logging, math, warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 import pandas as pd, torch, torch.nn.functional as F
 from torch import Tensor, nn
-from crate_nb.core import (
-    UserError,
-    check_choice,
-    check_kind,
-    generator,
-    seed_from,
-    user_errors,
-    to_device,
-)
+from ..core import UserError, check_choice, check_kind, generator
+from ..core import seed_from, to_device, user_errors
 from ..objective.rates import pack
 from ..objective.srr import layer_srr, pick_layer
 from ..models.layer import VARIANTS
@@ -128,47 +122,29 @@ def build_model(
     return model if start is None else fit_weights(model, start)
 
 # %% ../../nbs/training/step.ipynb #d4e00002
+def _attempt(path: str | Path, **options) -> TrainedWeights | None:
+    "The weights in a file, or None if they do not fit these options of an official file."
+    with suppress(UserError), warnings.catch_warnings(action="ignore"):
+        return read_weights(path, norm_twice=False, **options)  # the run has a head of its own
+    return None
+
+
 def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
-    """Read a weights file; raises the `UserError` of the last attempt if all fail.
-
-    The tensors of an official file may not determine its channels, nor its heads for unpublished
-    widths. We try the run's heads, and grey images if three channels do not fit. How often a ViT
-    applies its last norm does not matter, since the run has a new head.
-    """
-    for heads, channels in ((None, None), (None, 1), (config.heads, 1), (config.heads, None)):
-        options: dict[str, Any] = dict(heads=heads, channels=channels, norm_twice=False)
-        try:
-            with warnings.catch_warnings(action="ignore"):  # what is assumed is said below
-                guess = read_weights(path, **options)
-        except UserError:
-            continue
-        if guess.format == "crate_nb":
-            return guess
-        return _as_run(config, path, guess) or read_weights(path, **options)
-    return read_weights(path, config.heads, norm_twice=False)
-
-
-_UNTOLD = ("heads", "eta", "lam")  # fields of a run that no tensor of an official file may tell
-
-
-def _as_run(config: RunConfig, path: str | Path, guess: TrainedWeights) -> TrainedWeights | None:
-    "An official file with what the run says, where the guess is other; None if the file tells it."
-    a = guess.architecture
-    said = {k: v for k in _UNTOLD if (v := getattr(config, k)) not in (None, getattr(a, k))}
-    if not said or a.variant == "crate-identity":  # which has one head
-        return None
-    try:
-        options: dict[str, Any] = dict(heads=a.heads, channels=a.channels, norm_twice=False) | said
-        weights = read_weights(path, **options)
-    except UserError:
-        return None
-    taken, usual = (", ".join(f"{k}={of[k]}" for k in said) for of in (said, asdict(a)))
-    warnings.warn(
-        f"{guess.file} does not tell {' and '.join(said)}: the run's {taken} are taken, where "
-        f"{usual} is usual",
-        stacklevel=4,
-    )
-    return weights
+    "Read a file of ours as it is; of an official one, the run says what no tensor determines."
+    heads, grey = dict(heads=config.heads), dict(channels=1)
+    fitting = filter(None, (_attempt(path, **o) for o in ({}, grey, heads, heads | grey)))
+    usual = next(fitting, None) or read_weights(path, **heads, norm_twice=False)  # raises
+    if usual.format == "crate_nb":
+        return usual
+    a = usual.architecture
+    options = dict(heads=a.heads, channels=a.channels)
+    own = {k: v for k in ("heads", "eta", "lam") if (v := getattr(config, k)) != getattr(a, k)}
+    # The official crate-identity always has one head.
+    if own and a.variant != "crate-identity" and _attempt(path, **options | own):
+        options |= own
+        listed = ", ".join(f"{k}={v} (usual: {getattr(a, k)})" for k, v in own.items())
+        warnings.warn(f"{usual.file} does not determine the run's {listed}", stacklevel=3)
+    return read_weights(path, norm_twice=False, **options)  # warns of what else is assumed
 
 
 def start_from(
@@ -186,23 +162,16 @@ def find_start(
     "The initial weights of a run; a `UserError` if their file is missing or the wrong one."
     if path is None and config.init is None:
         return None
+    weights = f"the weights with the digest {config.init}" if config.init else "random weights"
+    begun = f"run {config.id} starts from {weights}"
     if path is None:
-        raise UserError(
-            f"run {config.id} starts from the weights with the digest {config.init}; "
-            "give their file (--init FILE, or init=FILE)"
-        )
+        raise UserError(f"{begun}; give their file (--init FILE, or init=FILE)")
     if config.init is None:
-        raise UserError(
-            f"run {config.id} starts from random weights, but {path} is given; "
-            "omit the file, or use the configuration training.step.start_from(config, FILE)"
-        )
-    weights = _read_start(config, path)
-    if weights.digest != config.init:
-        raise UserError(
-            f"run {config.id} starts from the weights with the digest {config.init}, "
-            f"but {path} has the digest {weights.digest}; give the file that the run started from"
-        )
-    return weights
+        raise UserError(f"{begun}, but {path} is given; omit it, or use start_from(config, FILE)")
+    start = _read_start(config, path)
+    if start.digest != config.init:
+        raise UserError(f"{begun}, but {path} has the digest {start.digest}; give the first file")
+    return start
 
 # %% ../../nbs/training/step.ipynb #4e2da4e3
 def learning_rate(
