@@ -31,9 +31,15 @@ from .engine import Engine, ExecutionConfig, NotCaptured, NotLoaded
 from .engine import as_execution, can_compile, cpu_threads, is_long
 from .engine import own_stream, pick_engine
 from .step import Batches, OtherRun, Step, architecture_of, build_model
-from .step import check_rates, check_same_images, data_for, find_start
-from .step import layer_of_step, learning_rate, logger, numbers, probe
-from .step import task_of, total_steps
+from .step import check_rates, check_same_images, data_for, find_start, logger
+from crate_nb.training.step import (
+    layer_of_step,
+    learning_rate,
+    numbers,
+    probe,
+    task_of,
+    total_steps,
+)
 
 # %% ../../nbs/training/loop.ipynb #f2dea3cc
 @dataclass
@@ -108,16 +114,6 @@ def load_checkpoint(
 class Paused(UserError):
     "A run has paused at its deadline; its checkpoint is saved."
 
-# %% ../../nbs/training/loop.ipynb #17cc1ad7
-def _not_finite(config: RunConfig, progress: Progress, steps: int, what: str) -> UserError:
-    "The error for a value that is not finite: which, and when."
-    # Within an epoch, its row is missing; at its end, the row exists and the step is 0.
-    epoch = len(progress.history) + (progress.step > 0)
-    return UserError(
-        f"run {config.id}: {what} at epoch {epoch}, step {progress.step} of {steps}; "
-        f"try a lower lr than {config.lr:g}"
-    )
-
 # %% ../../nbs/training/loop.ipynb #e6173af7
 class _Monitor:
     "Reads the sums on the device, reports them and stops a failing run."
@@ -147,9 +143,14 @@ class _Monitor:
         self.last_sums, self.last_step = p.sums, p.step
 
     def fail(self, what: str):
-        "Raise a `UserError` that names a value that is not finite."
-        steps = self.batches.steps_per_epoch
-        raise _not_finite(self.step.config, self.progress, steps, what) from None
+        "Raise a `UserError` that names a value that is not finite, and when."
+        p, config = self.progress, self.step.config
+        # Within an epoch, its row is missing; at its end, the row exists and the step is 0.
+        epoch, steps = len(p.history) + (p.step > 0), self.batches.steps_per_epoch
+        raise UserError(
+            f"run {config.id}: {what} at epoch {epoch}, step {p.step} of {steps}; "
+            f"try a lower lr than {config.lr:g}"
+        ) from None
 
     def start_epoch(self):
         "Reset the sums."
@@ -182,40 +183,30 @@ class _Recorder:
         "The scores on all parts, with those known, and on shifted images; text only for test."
         parts = ("train", "val", "test") if self.config.val_size else ("train", "test")
         found = {part: known.get(part) or self.score(part) for part in parts}
-        kept = {part: s if part == "test" else numbers(s) for part, s in found.items()}
-        rows = {f"{part}_{name}": value for part, s in kept.items() for name, value in s.items()}
-        return rows | self.shifted() if self.config.shifts else rows
-
-    def shifted(self) -> dict[str, float | str]:
-        "The scores on shifted test images, such as blurred_loss, and a digest of their pixels."
-        x, y = (part[:_SHIFTED] for part in (self.images.x_test, self.images.y_test))
-        versions = {name: shift(x) for name, shift in SHIFTS.items()}
-        found = {name: numbers(self._score_of(v, y)) for name, v in versions.items()}
-        rows = {f"{n}_{name}": value for n, s in found.items() for name, value in s.items()}
-        return rows | dict(shift_digest=tensor_digest(*versions.values()))
+        found = {part: s if part == "test" else numbers(s) for part, s in found.items()}
+        digest = {}
+        if self.config.shifts:  # blurred_loss and others, and a digest of the shifted pixels
+            x, y = (part[:_SHIFTED] for part in (self.images.x_test, self.images.y_test))
+            versions = {name: shift(x) for name, shift in SHIFTS.items()}
+            found |= {name: numbers(self._score_of(v, y)) for name, v in versions.items()}
+            digest = dict(shift_digest=tensor_digest(*versions.values()))
+        return {f"{of}_{name}": v for of, s in found.items() for name, v in s.items()} | digest
 
     def end_epoch(self):
         "Record the means of the epoch, and scores and probe if due."
-        c, p, row = self.config, self.progress, self._row()
+        c, p, part = self.config, self.progress, self.held_out
+        row = dict(epoch=p.epoch + 1) | self.step.task.means(c, p.sums, len(self.images.x_train))
+        if c.stop_loss:
+            row["fit_loss"] = self.score("train")["loss"]
         p.history.append(row)  # before the next use of `_is_finished`, which reads the last row
         p.epoch, p.step = p.epoch + 1, 0
         self.monitor.start_epoch()
         if p.epoch % c.test_every == 0 or _is_finished(c, p):
-            self._score_held_out(row)
+            self.last = self.score(part)
+            row |= {f"{part}_{name}": value for name, value in numbers(self.last).items()}
+            if not math.isfinite(loss := row[f"{part}_loss"]):
+                self.monitor.fail(f"the {part} loss is {loss}")
         self.probe_if_due()
-
-    def _row(self) -> dict:
-        c, p = self.config, self.progress
-        means = self.step.task.means(c, p.sums, len(self.images.x_train))
-        row = dict(epoch=p.epoch + 1) | means
-        return row | dict(fit_loss=self.score("train")["loss"]) if c.stop_loss else row
-
-    def _score_held_out(self, row: dict):
-        part = self.held_out
-        self.last = self.score(part)
-        row |= {f"{part}_{name}": value for name, value in numbers(self.last).items()}
-        if not math.isfinite(loss := row[f"{part}_loss"]):
-            self.monitor.fail(f"the {part} loss is {loss}")
 
     def probe_if_due(self):
         "Record layer-wise SRR and the task's probe at probe epochs and at the end."
@@ -313,11 +304,11 @@ class Trainer:
         parts, device = vars(images).items(), engine.device
         moved: dict[str, Any] = {name: t.to(device) for name, t in parts if isinstance(t, Tensor)}
         self.images = images = replace(images, **moved)
-        self.config, self.report = config, report
+        self.config = config
         start = find_start(config, execution.init)
         self.origin = start and start.origin  # of the initial weights; None: random
         model = build_model(config, images.channels, images.classes, start)
-        self.step = Step(config, model.to(engine.device), engine, task)
+        self.step = Step(config, model.to(device), engine, task)
         self.path, self.execution = work / "checkpoint.pt", execution
         self.clock = self.saved = time.monotonic()
         self.progress = _resume(self.path, self.step, images.digest)
@@ -331,7 +322,7 @@ class Trainer:
         p = self.progress
         with own_stream(self.step.engine.device):
             if p.step or p.epoch:
-                self.report(p.epoch * self.batches.steps_per_epoch + p.step, {})
+                self.monitor.report(p.epoch * self.batches.steps_per_epoch + p.step, {})
             else:
                 self.recorder.probe_if_due()
             while not _is_finished(self.config, p):
@@ -378,21 +369,8 @@ class Trainer:
             )
 
 # %% ../../nbs/training/loop.ipynb #421df013
-def _final(trainer: Trainer) -> dict:
-    "The final metrics of a run, with the text of its test score."
-    c, p, recorder = trainer.config, trainer.progress, trainer.recorder
-    # An untrained model, or a run killed after its last epoch, is not scored yet.
-    scores = recorder.scores(**{recorder.held_out: recorder.last})
-    fitted = c.stop_loss is not None and float(scores["train_loss"]) <= c.stop_loss
-    return scores | dict(
-        epochs=p.epoch,
-        steps=p.epoch * trainer.batches.steps_per_epoch,
-        parameters=count_parameters(trainer.step.model),
-        criterion_met=fitted or 0 < len(c.levels) == len(p.levels),
-    )
-
-
 def _provenance(trainer: Trainer) -> dict:
+    "How and where a run was trained."
     engine, p, images = trainer.step.engine, trainer.progress, trainer.images
     return dict(
         package=__version__,
@@ -426,14 +404,24 @@ def _probe_columns(probes: list[dict]) -> dict[str, list[float | None]]:
 # %% ../../nbs/training/loop.ipynb #1e317553
 def _record_of(trainer: Trainer) -> Record:
     "Make the record of a finished run."
-    c = trainer.config
+    c, p, recorder = trainer.config, trainer.progress, trainer.recorder
+    provenance = _provenance(trainer)
+    # An untrained model, or a run killed after its last epoch, is not scored yet.
+    final: dict[str, Any] = recorder.scores(**{recorder.held_out: recorder.last})
+    fitted = c.stop_loss is not None and final["train_loss"] <= c.stop_loss
+    final |= dict(
+        epochs=p.epoch,
+        steps=p.epoch * trainer.batches.steps_per_epoch,
+        parameters=count_parameters(trainer.step.model),
+        criterion_met=fitted or 0 < len(c.levels) == len(p.levels),
+    )
     return Record(
         id=c.id,
         config=c,
-        provenance=_provenance(trainer),
-        history=trainer.progress.history,
-        probe=_probe_columns(trainer.progress.probe),
-        final=_final(trainer),
+        provenance=provenance,
+        history=p.history,
+        probe=_probe_columns(p.probe),
+        final=final,
         levels=trainer.levels.scored(),
     )
 
@@ -442,12 +430,9 @@ def _record_of(trainer: Trainer) -> Record:
 def _bar(config: RunConfig, total: int, show: bool) -> Iterator[Callable]:
     title = f"{config.variant} {config.id}"
     with progress_bar(total=total, desc=title, unit="step", disable=not show) as bar:
-        mean: dict[str, float] = {}
 
         def report(steps: int, values: dict[str, float]):
-            for k, v in values.items():
-                mean[k] = 0.95 * mean.get(k, v) + 0.05 * v
-            bar.set_postfix({k: f"{v:.2f}" for k, v in mean.items()}, refresh=False)
+            bar.set_postfix({k: f"{v:.2f}" for k, v in values.items()}, refresh=False)
             bar.update(steps)
 
         yield report
@@ -529,11 +514,8 @@ def _train(
             return record
         for left in work.glob(".checkpoint*"):
             left.unlink()  # from a process killed during a write
-        total, show = (
-            total_steps(config, len(images.x_train)),
-            execution.progress and report is None,
-        )
-        with _bar(config, total, show) as bar:
+        total = total_steps(config, len(images.x_train))
+        with _bar(config, total, execution.progress and report is None) as bar:
             trainer = Trainer(config, images, engine, work, execution, report or bar)
             try:
                 trainer.run()
@@ -634,33 +616,26 @@ def train(
     return record
 
 # %% ../../nbs/training/loop.ipynb #36b826d7
-def _absent(path: Path, record: Record) -> str:
-    id = record.id
-    if scales := sorted(p.parent.name for p in path.parent.parent.glob(f"*/{path.name}")):
-        return (
-            f"the weights of run {id} do not belong to scale {path.parent.name}; "
-            f"choose a scale that has them: {', '.join(scales)}"
-        )
-    return (
-        f"the weights of run {id} are not on this machine (records do not include weights): "
-        f"there is no {path}; set CRATE_NB_HOME to your own folder and train the run there: "
-        f"{training_command(path.parent.name, record)}"
-    )
-
-
-def _weights_of(record: Record, execution: ExecutionConfig, level: float | None) -> Path:
-    "The file of a run's weights; without a scale, in the only scale that has them."
+def _trained_weights(
+    record: Record, execution: ExecutionConfig, level: float | None
+) -> dict[str, Tensor]:
+    "The weights of a run, checked; without a scale, those in the only scale that has them."
+    ended = record if level is None else record.at(level)
+    if ended is None:
+        raise UserError(f"run {record.id} did not reach level {level:g}, only {record.reached()}")
     path = execution.store(record.config).weights(record.id, level)
-    others = list(path.parent.parent.glob(f"*/{path.name}"))
-    is_elsewhere = execution.scale is None and not path.is_file() and len(others) == 1
-    return others[0] if is_elsewhere else path
-
-
-def _load_trained(path: Path, record: Record, kept: str | None) -> dict[str, Tensor]:
-    if not path.is_file():
-        raise UserError(_absent(path, record))
+    found = sorted(path.parent.parent.glob(f"*/{path.name}"))
+    if execution.scale is None and len(found) == 1:
+        path = found[0]
+    if path not in found:
+        scales = ", ".join(p.parent.name for p in found)
+        way = f"choose a scale that has them: {scales}"
+        if not found:
+            how = training_command(path.parent.name, record)
+            way = f"set CRATE_NB_HOME to your own folder and train the run there: {how}"
+        raise UserError(f"the weights of run {record.id} are not on this machine as {path}; {way}")
     state, _ = read_safetensors(path)
-    if kept != weights_digest(state):
+    if ended.provenance.get("weights_digest") != weights_digest(state):
         raise UserError(
             f"the weights {path} do not match the record; "
             f"delete them and train run {record.id} again with --force (force=True)"
@@ -701,10 +676,6 @@ def trained_model(
     16
     """
     made = check_record(record).provenance
-    ended = record if level is None else record.at(level)
-    if ended is None:
-        raise UserError(f"run {record.id} did not reach level {level:g}, only {record.reached()}")
-    path = _weights_of(record, as_execution(execution), level)
-    state = _load_trained(path, record, ended.provenance.get("weights_digest"))
+    state = _trained_weights(record, as_execution(execution), level)
     build = partial(build_model, record.config, made["channels"], made["classes"])
     return build_fitting(build, state).eval()
