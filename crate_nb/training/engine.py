@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PRECISIONS', 'ExecutionConfig', 'as_execution', 'Engine', 'pick_engine', 'cpu_threads', 'is_long', 'can_compile',
-           'compile_for', 'NotCaptured', 'cuda_graphs', 'Replayed', 'own_stream', 'NotLoaded', 'loading_compiled']
+           'compile_for', 'NotCaptured', 'cuda_graphs', 'Replayed', 'own_stream']
 
 # %% ../../nbs/training/engine.ipynb #2f959411
 import gc, os, time, warnings
@@ -270,26 +270,3 @@ def own_stream(
         with torch.cuda.stream(stream):
             yield
         torch.cuda.current_stream().wait_stream(stream)
-
-# %% ../../nbs/training/engine.ipynb #c0de1002
-class NotLoaded(UserError):
-    "Code compiled by torch can't be loaded."
-
-# %% ../../nbs/training/engine.ipynb #c0de1012
-@contextmanager
-def loading_compiled() -> Iterator[None]:
-    "Raise `NotLoaded` if torch.compile can't make or load code within a `with` block."
-    try:
-        yield
-    except Exception as error:
-        from torch._dynamo.exc import BackendCompilerFailed  # slow import
-
-        if not isinstance(error, BackendCompilerFailed):
-            raise
-        from torch._inductor.runtime.cache_dir_utils import cache_dir
-
-        why = " ".join(str(error.inner_exception).split())[:200]
-        raise NotLoaded(
-            f"torch can't make or load compiled code ({why}); if a kill has damaged its cache, "
-            f"delete the folder {cache_dir()} and run the same command again"
-        ) from error

@@ -27,7 +27,7 @@ from .data import ImageData, normalise
 from .augment import SHIFTS
 from .runs import RunConfig, rule_digests, varied_fields, without_idle
 from .records import Record, Store, check_record, git_commit, training_command
-from .engine import Engine, ExecutionConfig, NotCaptured, NotLoaded
+from .engine import Engine, ExecutionConfig, NotCaptured
 from .engine import as_execution, can_compile, cpu_threads, is_long
 from .engine import own_stream, pick_engine
 from .step import Batches, OtherRun, Step, architecture_of, build_model
@@ -337,7 +337,7 @@ class Trainer:
             p.step += 1
             try:
                 _take_step(self.step, number, len(self.batches.x), x, y)
-            except (NotCaptured, NotLoaded, OtherRun):
+            except (NotCaptured, OtherRun):
                 raise
             except UserError as e:  # a rate of tokens that are not finite
                 self.monitor.fail(str(e))

@@ -34,7 +34,7 @@ from .data import normalise
 from .augment import Draws, apply_draws, draw, resize
 from .runs import RunConfig
 from .records import Store, pack_hits
-from .engine import Engine, Replayed, compile_for, cuda_graphs, loading_compiled
+from .engine import Engine, Replayed, compile_for, cuda_graphs
 
 # %% ../../nbs/training/step.ipynb #e02617b8
 logger = logging.getLogger("crate_nb")  # messages of a run outside its progress bar
@@ -576,8 +576,7 @@ class Step:
         "Take one step; the smaller last batch of an epoch runs uncaptured and uncompiled."
         _set_rate(self.optimizer, rate)
         if len(x) == self.config.batch_size:
-            with loading_compiled():
-                self.launch(x, y, layer)
+            self.launch(x, y, layer)
         else:
             with self.engine.eager():
                 self.compute(x, y, layer)
