@@ -31,7 +31,7 @@ from .engine import Engine, ExecutionConfig, NotCaptured
 from .engine import as_execution, can_compile, cpu_threads, is_long
 from .engine import own_stream, pick_engine
 from .step import Batches, OtherRun, Step, architecture_of, build_model
-from .step import check_rates, check_same_images, data_for, find_start, logger
+from .step import check_same_images, data_for, find_start, logger
 from crate_nb.training.step import (
     layer_of_step,
     learning_rate,
@@ -527,13 +527,6 @@ def _train(
             return _keep(trainer, store)
 
 # %% ../../nbs/training/loop.ipynb #95d1ffea
-def _tell(record: Record):
-    tested = {k: v for k, v in record.final.items() if k.startswith("test_")}
-    scores = {k: round(v, 2) for k, v in numbers(tested).items()}
-    epochs, seconds = record.final["epochs"], record.provenance["seconds"]
-    logger.info("run %s: trained for %d epochs in %.0f s, %s", record.id, epochs, seconds, scores)
-
-
 @plain_torch()
 def train(
     config: RunConfig,
@@ -604,7 +597,6 @@ def train(
     _check_subspaces(config, images)
     if start := find_start(config, execution.init):  # before a bar is shown
         check_start(start, architecture_of(config, images.channels, images.classes))
-    check_rates(config, total_steps(config, len(images.x_train)))
     git_commit()  # cached now, since the code may change during training
     with cpu_threads(execution.threads):
         engine = engine or _engine_for(config, execution, len(images.x_train))
@@ -612,7 +604,9 @@ def train(
     if engine.device.type == "cuda":
         gc.collect()
         torch.cuda.empty_cache()
-    _tell(record)
+    scores = {k: round(v, 2) for k, v in numbers(record.final).items() if k.startswith("test_")}
+    took = record.final["epochs"], record.provenance["seconds"]
+    logger.info("run %s: trained for %d epochs in %.0f s, %s", record.id, *took, scores)
     return record
 
 # %% ../../nbs/training/loop.ipynb #36b826d7

@@ -8,6 +8,7 @@ __all__ = ['OPTIMIZERS', 'SCHEDULES', 'Lion', 'OptimizerSpec', 'cosine']
 # %% ../../nbs/training/optimizers.ipynb #0b710003
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 import math, torch
 from torch import Tensor, nn
@@ -64,18 +65,14 @@ class OptimizerSpec:
     make: Callable[..., torch.optim.Optimizer]  # (params, lr, decay, capturable) -> optimiser
 
 
-def _fused(kind: Callable[..., torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
+def _fused(kind: Callable, params, lr, decay: float, capturable: bool) -> torch.optim.Optimizer:
     "A fused optimiser of torch with default betas and eps."
-
-    def make(params, lr, decay, capturable):
-        return kind(params, lr, weight_decay=decay, fused=True, capturable=capturable)
-
-    return make
+    return kind(params, lr, weight_decay=decay, fused=True, capturable=capturable)
 
 
 OPTIMIZERS: dict[str, OptimizerSpec] = {  # name -> optimiser, with the weight decay of its paper
-    "adam": OptimizerSpec("Adam", _fused(torch.optim.Adam)),
-    "adamw": OptimizerSpec("AdamW", _fused(torch.optim.AdamW)),
+    "adam": OptimizerSpec("Adam", partial(_fused, torch.optim.Adam)),
+    "adamw": OptimizerSpec("AdamW", partial(_fused, torch.optim.AdamW)),
     "lion": OptimizerSpec("Lion", lambda params, lr, decay, capturable: Lion(params, lr, decay)),
 }
 

@@ -205,15 +205,6 @@ def unused_options(
     return unused
 
 
-def _check_options(config: "RunConfig"):
-    for name, why in unused_options(config.variant).items():
-        default = RunConfig.model_fields[name].default
-        if getattr(config, name) != default:
-            raise UserError(
-                f"{why}, so the run would be the same as with {name} {default}; omit {name}"
-            )
-
-
 def _check_model(config: "RunConfig"):
     row = VARIANTS[check_choice("variant", config.variant, VARIANTS)]
     check_sizes(config.image_size, config.patch_size, config.dim, config.heads)
@@ -221,7 +212,11 @@ def _check_model(config: "RunConfig"):
         check_stem(config.dim, config.patch_size)
     elif row.model == "autoencoder":
         check_masked(config.image_size, config.patch_size, config.dim, config.mask_ratio)
-    _check_options(config)
+    for name, why in unused_options(config.variant).items():
+        default = RunConfig.model_fields[name].default
+        if getattr(config, name) != default:
+            same = f"the run would be the same as with {name} {default}"
+            raise UserError(f"{why}, so {same}; omit {name}")
 
 # %% ../../nbs/training/runs.ipynb #38145702
 PROBE_EPOCHS = (0, 1, 2, 5, 10, 20, 50, 100, 150, 200)  # at scale paper; 0: before training

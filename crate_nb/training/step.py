@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['logger', 'MODEL_FIELDS', 'TASKS', 'data_for', 'check_same_images', 'architecture_of', 'build_model', 'start_from',
-           'find_start', 'learning_rate', 'check_rates', 'make_optimizer', 'layer_of_step', 'batch_loss', 'score',
-           'numbers', 'probe', 'Task', 'masked_score', 'masked_probe', 'task_of', 'total_steps', 'Batches', 'OtherRun',
-           'Step']
+           'find_start', 'learning_rate', 'make_optimizer', 'layer_of_step', 'batch_loss', 'score', 'numbers', 'probe',
+           'Task', 'masked_score', 'masked_probe', 'task_of', 'total_steps', 'Batches', 'OtherRun', 'Step']
 
 # %% ../../nbs/training/step.ipynb #32cd1f02
 import logging, math, warnings
@@ -19,7 +18,7 @@ from typing import Any
 import pandas as pd, torch, torch.nn.functional as F
 from torch import Tensor, nn
 from ..core import UserError, check_choice, check_kind, generator
-from ..core import seed_from, to_device, user_errors
+from ..core import seed_from, to_device
 from ..objective.rates import pack
 from ..objective.srr import layer_srr, pick_layer
 from ..models.layer import VARIANTS
@@ -186,19 +185,6 @@ def learning_rate(
     span = config.lr - config.lr_end
     return config.lr_end + SCHEDULES[config.schedule](span, global_step - warm, steps - warm)
 
-
-def check_rates(
-    config: RunConfig,  # as for `learning_rate`
-    steps: int,  # likewise
-):
-    "A `UserError` unless each step has a finite learning rate of at least 0."
-    what = f"schedule {config.schedule!r}"
-    with user_errors(f"{what} fails", "give a function (span, step, steps) -> rate"):
-        rates = [float(learning_rate(config, step, steps)) for step in range(steps)]
-    for step, rate in enumerate(rates):
-        if not 0 <= rate < math.inf:
-            raise UserError(f"{what}: rate {rate:g} at step {step}; give finite ones of at least 0")
-
 # %% ../../nbs/training/step.ipynb #5d03b9e7
 def make_optimizer(
     config: RunConfig,  # its `optimizer`, `lr` and `weight_decay`
@@ -243,10 +229,8 @@ def layer_of_step(
     return pick_layer(config.srr_layer, config.depth, generator(config.seed, "layer", global_step))
 
 # %% ../../nbs/training/step.ipynb #5346d923
-def _srr_of_layer(
-    config: RunConfig, model: LayeredModel, zs: Sequence[Tensor], layer: int
-) -> Tensor:
-    term = config.srr_eps, config.srr_lam, config.srr_sparsity
+def _srr_of_layer(c: RunConfig, model: LayeredModel, zs: Sequence[Tensor], layer: int) -> Tensor:
+    term = c.srr_eps, c.srr_lam, c.srr_sparsity
     return layer_srr(model.layers[layer - 1], zs[layer - 1], *term)
 
 
