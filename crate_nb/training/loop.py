@@ -122,7 +122,7 @@ class _Monitor:
         self.step, self.batches, self.progress, self.report = step, batches, progress, report
         if progress.sums:
             step.restore(progress.sums)
-        self.last_sums, self.last_step = dict(progress.sums), progress.step
+        self.last_step = progress.step  # at which we have read `progress.sums`
 
     @property
     def is_due(self) -> bool:
@@ -134,13 +134,13 @@ class _Monitor:
     def look(self):
         "Wait for the device, read its sums and report the new values."
         p, step, size = self.progress, self.step, self.step.config.batch_size
-        p.sums = {name: total.item() for name, total in step.sums.items()}
+        before, p.sums = p.sums, {name: total.item() for name, total in step.sums.items()}
         if step.failed.item():
             self.fail("the loss is not finite")
-        new = {name: total - self.last_sums.get(name, 0.0) for name, total in p.sums.items()}
+        new = {name: total - before.get(name, 0.0) for name, total in p.sums.items()}
         count = min(p.step * size, len(self.batches.x)) - self.last_step * size
         self.report(p.step - self.last_step, step.task.means(step.config, new, count))
-        self.last_sums, self.last_step = p.sums, p.step
+        self.last_step = p.step
 
     def fail(self, what: str):
         "Raise a `UserError` that names a value that is not finite, and when."
@@ -156,7 +156,7 @@ class _Monitor:
         "Reset the sums."
         for total in self.step.sums.values():
             total.zero_()
-        self.progress.sums, self.last_sums, self.last_step = {}, {}, 0
+        self.progress.sums, self.last_step = {}, 0
 
 # %% ../../nbs/training/loop.ipynb #3e787ae3
 _SHIFTED = 2_000  # number of test images, unless there are fewer
@@ -310,7 +310,7 @@ class Trainer:
         model = build_model(config, images.channels, images.classes, start)
         self.step = Step(config, model.to(device), engine, task)
         self.path, self.execution = work / "checkpoint.pt", execution
-        self.clock = self.saved = time.monotonic()
+        self.clock = time.monotonic()  # of the last checkpoint
         self.progress = _resume(self.path, self.step, images.digest)
         self.batches = Batches(config, images.x_train, images.y_train, engine, task)
         self.monitor = _Monitor(self.step, self.batches, self.progress, report)
@@ -355,12 +355,11 @@ class Trainer:
     def _save_if_due(self):
         "Save the run at intervals, or raise `Paused` if its deadline has passed before its end."
         c, p, execution = self.config, self.progress, self.execution
-        if time.monotonic() - self.saved < execution.checkpoint_seconds and not execution.is_late:
+        if time.monotonic() - self.clock < execution.checkpoint_seconds and not execution.is_late:
             return
         if p.step > self.monitor.last_step:
             self.monitor.look()  # fails before we save values that are not finite
         self._tick()
-        self.saved = self.clock
         save_checkpoint(self.path, self.step.model, self.step.optimizer, p)
         if execution.is_late and not _is_finished(c, p):
             raise Paused(

@@ -751,10 +751,6 @@ def _member(variant: str, **fields) -> dict[str, Any]:
     return dict(variant=variant, depth=by_data("depth", 3)) | fields
 
 
-def _slower(config: RunConfig) -> float:
-    return 0.3 * config.lr
-
-
 # parts of an experiment, by which claims and tables find its runs
 PARTS: dict[str, list[dict[str, Any]]] = {
     "family-parameters": [  # at about the same number of parameters
@@ -768,7 +764,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         _member(v) for v in (*_ALPHA_STEPS, "crate-alpha")
     ],
     "family-alpha-slower": [  # the same at a lower learning rate, chosen after the runs above
-        _member(v, lr=_slower) for v in (*_ALPHA_STEPS, "crate-alpha")
+        _member(v, lr=lambda config: 0.3 * config.lr) for v in (*_ALPHA_STEPS, "crate-alpha")
     ],
 }
 EXPERIMENTS["members"] = [
@@ -812,9 +808,8 @@ EXPERIMENTS["newest"] = [
 
 def _masked(variant: str, lr: float, depth: int | None = None, **fields) -> dict[str, Any]:
     "A row of the masked autoencoders; on the digits, one layer learns faster than twelve."
-    return (
-        dict(variant=variant, depth=by_data("depth", 1, depth), lr=by_data("lr", 5e-3, lr)) | fields
-    )
+    own = dict(depth=by_data("depth", 1, depth), lr=by_data("lr", 5e-3, lr))
+    return dict(variant=variant) | own | fields
 
 
 PARTS |= {
