@@ -511,7 +511,7 @@ def _train(
     with store.lock(config.id) as work, torch.random.fork_rng(devices=devices):
         if not force and (record := store.get(config)):
             return record
-        for left in work.glob(".checkpoint*"):
+        for left in work.glob(".*"):
             left.unlink()  # from a process killed during a write
         total = total_steps(config, len(images.x_train))
         with _bar(config, total, execution.progress and report is None) as bar:

@@ -178,12 +178,15 @@ def learning_rate(
     global_step: int,  # of the whole run, from 0
     steps: int,  # of the whole run, even if it may stop early
 ) -> float:
-    "The learning rate of steps 0 to `steps` - 1: a linear warm-up, then the schedule."
+    "The learning rate of a step: a linear warm-up, then the schedule; a `UserError` below 0."
     warm = config.warmup * (steps // max(config.epochs, 1))
     if global_step < warm:
         return config.lr * (global_step + 1) / (warm + 1)
     span = config.lr - config.lr_end
-    return config.lr_end + SCHEDULES[config.schedule](span, global_step - warm, steps - warm)
+    rate = config.lr_end + SCHEDULES[config.schedule](span, global_step - warm, steps - warm)
+    if not rate >= 0:
+        raise UserError(f"schedule {config.schedule!r} has the rate {rate} at step {global_step}")
+    return rate
 
 # %% ../../nbs/training/step.ipynb #5d03b9e7
 def make_optimizer(
