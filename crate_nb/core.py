@@ -27,8 +27,13 @@ __all__ = ['WARNED', 'UserError', 'check_choice', 'check_kind', 'registered', 'r
            'device_name', 'core_count', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
 
 # %% ../nbs/core.ipynb #467f1bb1
+_LONGEST = 1500  # characters of a message
+
+
 def _on_one_line(message: str) -> str:
-    return " ".join(str(message).split())
+    line = " ".join(str(message).split())
+    half = _LONGEST // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]} ... {line[-half:]}"
 
 
 class UserError(ValueError):
@@ -37,7 +42,7 @@ class UserError(ValueError):
     Parameters
     ----------
     message : str
-        The mistake, allowed values, the remedy; we join lines.
+        The mistake, allowed values, the remedy; we join lines and cut the middle of a long text.
 
     Examples
     --------
