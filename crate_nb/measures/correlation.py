@@ -114,6 +114,8 @@ def measures_in(
 def _check_columns(table: pd.DataFrame, wanted: Sequence[str]) -> None:
     if missing := [column for column in wanted if column not in table]:
         raise UserError(f"the table has no column {missing[0]!r}; it has {', '.join(table)}")
+    if len(twice := table.columns[table.columns.duplicated()]):
+        raise UserError(f"two columns are called {twice[0]!r}; rename one")
     if len(table) < 2:
         raise UserError(f"{len(table)} models in the table; tau needs at least two rows")
 
