@@ -17,14 +17,8 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError, check_choice, resolve
 from .compress import COMPRESS, Output, SubspaceAttention
-from crate_nb.models.checkpoints import (
-    FORMATS,
-    agreed,
-    build_fitting,
-    kernels_as_rows,
-    numbers_of,
-    unwrap,
-)
+from .checkpoints import FORMATS, agreed, build_fitting, kernels_as_rows
+from .checkpoints import numbers_of, unwrap
 from .layer import Layer, VARIANTS
 from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
 from .family import check_images, check_model, init_map, official_heads, patchify

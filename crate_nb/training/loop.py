@@ -32,14 +32,8 @@ from .engine import as_execution, can_compile, cpu_threads, is_long
 from .engine import own_stream, pick_engine
 from .step import Batches, OtherRun, Step, architecture_of, build_model
 from .step import check_same_images, data_for, find_start, logger
-from crate_nb.training.step import (
-    layer_of_step,
-    learning_rate,
-    numbers,
-    probe,
-    task_of,
-    total_steps,
-)
+from .step import layer_of_step, learning_rate, numbers, probe, task_of
+from .step import total_steps
 
 # %% ../../nbs/training/loop.ipynb #f2dea3cc
 @dataclass
