@@ -585,7 +585,7 @@ def sweep_command(
         click.echo(describe(sweep_status(configs, scale, work)))
         label = configs[0].dataset
         if dataset is None and (there := recorded_label(scale)) != label:
-            click.echo(f"records of scale {scale} are of {there}, not {label}; see --dataset")
+            click.echo(f"these runs are on {label}; for our records, add --dataset {there}")
         return
     if launcher == "local":
         failed = sweep_local(configs, execution, work)
