@@ -529,7 +529,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     "--measures/--no-measures",
     "measured",
     default=None,
-    help="Also compute complexity measures.  [default: yes, or as the rule specifies]",
+    help="Also compute complexity measures.  [default: yes for a file, or as GRID specifies]",
 )
 @_device
 @_workers
@@ -559,12 +559,12 @@ def sweep_command(
 ):
     """Train all runs of a grid.
 
-    GRID is a rule of data/rules.toml (such as E2), tab1 (the correlation study), relatives or types
-    (the study with eight and with sixteen model types), or a .toml file with [base] and [axes].
-    Existing results are not computed again.
+    GRID is a rule of data/rules.toml (such as E2), an experiment of data/experiments.toml (such as
+    tab1, the correlation study), or a .toml file with [base] and [axes]. Existing results are not
+    computed again.
     """
     from crate_nb.training.step import start_from
-    from crate_nb.training.runs import rules_here
+    from crate_nb.training.runs import EXPERIMENTS, read_rules
     from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status, wait_for
     from crate_nb.training.sweeps import TRAIN, execution_of, sweep_configs, sweep_local
     from crate_nb.study.frames import recorded_label
@@ -574,9 +574,9 @@ def sweep_command(
     here = device if launcher == "local" else "auto"  # a login node may have no GPU
     execution = execution_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
-    rule = rules_here().get(grid)
+    rule = read_rules().get(grid)
     if measured is None:
-        measured = rule is None or rule.measured
+        measured = getattr(rule or EXPERIMENTS.get(grid), "measured", True)
     # a rule needs the published measures, also where a process registers others
     work = (MEASURE_PUBLISHED if rule else MEASURE) if measured else TRAIN
     if init:

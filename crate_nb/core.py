@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # for annotations only
     import torch
 
 # %% auto #0
-__all__ = ['WARNED', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'home', 'temporary_home',
-           'write_atomic', 'user_errors', 'is_there', 'as_path', 'read_file', 'visible', 'parse_json', 'content_digest',
-           'tensor_digest', 'seed_from', 'generator', 'pick_device', 'to_device', 'full_precision', 'plain_torch',
-           'device_name', 'core_count', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
+__all__ = ['WARNED', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'data_file', 'home',
+           'temporary_home', 'write_atomic', 'user_errors', 'is_there', 'as_path', 'read_file', 'visible', 'parse_json',
+           'content_digest', 'tensor_digest', 'seed_from', 'generator', 'pick_device', 'to_device', 'full_precision',
+           'plain_torch', 'device_name', 'core_count', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -165,6 +165,13 @@ def project_root() -> Path:
         "export and predict; for the paper's notebooks, tables and records: "
         "crate-nb copy DIR && cd DIR"
     )
+
+
+def data_file(
+    name: str,  # of a file in `data/`
+) -> Path:
+    "A file of `data/`: the clone's, or else the installed package's."
+    return (_clone() or _package / "project") / "data" / name
 
 # %% ../nbs/core.ipynb #da7a0004
 def _user_home() -> Path:

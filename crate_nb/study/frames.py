@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np, pandas as pd
 from ..measures.intervals import Estimate
 from ..models.layer import VARIANTS
-from ..training.runs import FOUR, RunConfig, SCALES, read_rules, rules_here
+from ..training.runs import FOUR, RunConfig, SCALES, read_rules
 from ..training.records import Record, Store, tested_images, training_name, unpack_hits
 from ..training.sweeps import dataset_label, plan, sizes_of
 from .printed import printed_accuracy
@@ -31,9 +31,9 @@ def recorded_label(
 
 def sealed_ids(
     store: Store,  # of a scale
-) -> set[str]:  # ids of runs; empty outside a clone
+) -> set[str]:  # ids of runs
     "The runs of the sealed rules of which the store lacks some."
-    rules = (r for r in rules_here().values() if r.sealed and r.scale == store.scale)
+    rules = (r for r in read_rules().values() if r.sealed and r.scale == store.scale)
     ids = ({config.id for config in rule.configs()} for rule in rules)
     return set().union(*(group for group in ids if any(id not in store for id in group)))
 

@@ -185,7 +185,7 @@ def study_of(
 
 # %% ../../nbs/study/predictors.ipynb #0d129f5d
 def made_up_grids(
-    experiment: str,  # a row of `GRIDS`, at scale smoke
+    experiment: str,  # a row of `runs.EXPERIMENTS`, at scale smoke
     seeds: Collection[int],  # one grid each
     rest: float,  # sign of all other measures
     turning: bool = False,  # whether signs alternate from seed to seed

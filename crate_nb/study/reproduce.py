@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 from ..core import UserError, core_count, home, pick_device, progress_bar, write_atomic
 from ..training.data import dataset_sizes
-from ..training.runs import GRIDS, RunConfig, varied_fields
+from ..training.runs import EXPERIMENTS, RunConfig, varied_fields
 from ..training.records import Store, training_name
 from ..training.trials import Trials
 from ..training.engine import ExecutionConfig, as_execution
@@ -59,7 +59,7 @@ def plan_runs(
 ) -> list[Part]:  # the most useful part first
     "Plan all runs that the results need, recorded or not; a `UserError` if none can be tested."
     needs = dict.fromkeys(e for result in order.results for e in result.needs)
-    needs = [e for e in needs if e not in GRIDS or order.scale in GRIDS[e]]
+    needs = [e for e in needs if EXPERIMENTS[e].grids(order.scale)]
     parts = queue(needs, order.scale, order.dataset, order.seeds)
     data = order.execution.data
     if parts and data and not order.recorded and not dataset_sizes(str(data))[1]:
@@ -141,7 +141,7 @@ def run_notebook(
 def _why_not(order: ReproduceConfig, result: Result, runs: int, missing: int) -> str:
     if result.only_at not in (None, order.scale) and (result.rule or order.scale != "smoke"):
         return f"draw it at scale {result.only_at}"
-    if any(e in GRIDS and order.scale not in GRIDS[e] for e in result.needs):
+    if not all(EXPERIMENTS[e].grids(order.scale) for e in result.needs):
         return f"scale {order.scale} has no grid for it"
     if 0 < runs == missing:
         return "none of its runs is recorded"

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, user_errors
 from ..core import visible
-from ..training.runs import EXPERIMENTS, GRIDS, OWN, QUICK_SCALES, RunConfig, SCALES, Seed
+from ..training.runs import EXPERIMENTS, OWN, QUICK_SCALES, RunConfig, SCALES, Seed
 from ..training.runs import Strict, read_rules, reading_fields, scale_config, with_changes
 from ..training.data import ImageData
 from ..training.records import Record, Store
@@ -134,7 +134,7 @@ NEAREST = ("paper", "medium", "small", "quick")  # scales, nearest to the paper 
 def _recorded(result: Result, scale: str) -> tuple[bool, int]:
     "Whether three seeds of all runs of a result are recorded, and the number of runs if not."
     label, there = recorded_label(scale), {row["id"] for row in Store(scale).rows()}
-    needed = [e for e in result.needs if e not in GRIDS or scale in GRIDS[e]]
+    needed = [e for e in result.needs if EXPERIMENTS[e].grids(scale)]
     runs = [c for e in needed for c in plan(e, scale, label, range(MIN_SEEDS))]
     found = sum(c.id in there for c in runs)
     is_whole = 0 < found == len(runs)
@@ -246,7 +246,7 @@ class ResultRuns:
 
     def recorded_of(
         self,
-        experiment: str,  # a row of `runs.EXPERIMENTS` or of `runs.PARTS`
+        experiment: str,  # a row of `runs.EXPERIMENTS`
     ) -> list[Record]:
         "The recorded runs of an experiment, without training; read once, at the first call."
         if experiment not in self._found:
@@ -273,7 +273,7 @@ class ResultRuns:
         A `UserError` if a run fails or no run is recorded.
         """
         if not self.recorded:
-            work = MEASURE_PUBLISHED if experiment in GRIDS else TRAIN
+            work = MEASURE_PUBLISHED if EXPERIMENTS[experiment].measured else TRAIN
             train_all(self.plan(experiment), self.execution(), work=work)
             self._found.clear()
         return self.recorded_of(experiment) or self._none(f"run of {experiment}")

@@ -4,30 +4,26 @@
 
 # %% auto #0
 __all__ = ['Positive', 'Count', 'Seed', 'Eps', 'Level', 'Weight', 'PROBE_EPOCHS', 'SCALES', 'QUICK_SCALES', 'RECIPES', 'OWN',
-           'REGULARISED', 'FOUR', 'SIX', 'SIXTEEN', 'CORRELATION', 'AXIS_NAMES', 'RELATIVES', 'TYPES', 'EXPERIMENTS',
-           'GRIDS', 'PARTS', 'one_line', 'reading_fields', 'described', 'Described', 'Strict', 'Identified',
-           'unused_options', 'RunConfig', 'with_changes', 'scale_config', 'scale_of', 'Grid', 'read_grid',
-           'without_idle', 'varied_fields', 'Rule', 'read_rules', 'rules_here', 'rule_digests', 'regularised_at',
-           'by_data', 'equal_width']
+           'EXPERIMENTS', 'FOUR', 'AXIS_NAMES', 'one_line', 'reading_fields', 'described', 'Described', 'Strict',
+           'Identified', 'unused_options', 'RunConfig', 'with_changes', 'scale_config', 'scale_of', 'Grid', 'read_grid',
+           'without_idle', 'varied_fields', 'Rule', 'read_rules', 'rule_digests', 'Experiment']
 
 # %% ../../nbs/training/runs.ipynb #a6dd6698
 import hashlib, inspect, itertools, json, math, reprlib, tomllib
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 import pydantic
-from ..core import UserError, check_choice, project_root, read_file, resolve, user_errors
+from ..core import UserError, check_choice, data_file, read_file, resolve, user_errors
 from ..models.compress import COMPRESS
 from ..models.sparsify import SPARSIFY
 from ..models.checkpoints import MOST_LAYERS
 from ..models.layer import VARIANTS
-from ..models.family import MODEL_SIZES, check_sizes, predict_parameters
+from ..models.family import MODEL_SIZES, check_sizes
 from ..models.masked import check_masked
 from ..models.tost import check_stem
 from .optimizers import OPTIMIZERS, SCHEDULES
@@ -332,22 +328,21 @@ class RunConfig(Identified):
         return self
 
 # %% ../../nbs/training/runs.ipynb #3990ac1d
-_NO_AUGMENTATION = dict(crop=None, flip=False, ra_ops=0)
-_DIGITS = dict(dataset="digits", image_size=8, patch_size=2, batch_size=32, **_NO_AUGMENTATION)
-_FEW = (12, "random")  # of the layers of Table 6
+_DIGITS = dict(dataset="digits", image_size=8, patch_size=2, batch_size=32) | dict(
+    crop=None, flip=False, ra_ops=0
+)
 _CIFAR = dict(dataset="cifar10", recorded="cifar10-jpeg75")  # we record a public copy, as JPEG
 _AT_32 = dict(**_CIFAR, image_size=32, dim=96, heads=6, lr=1e-3, ra_ops=0, probe_size=500)
 
 SCALES: dict[str, dict[str, Any]] = {  # name -> fields of RunConfig, and extra settings of scales
     "smoke": dict(**_DIGITS, train_size=96, test_size=60, dim=16, heads=2, epochs=1, lr=2e-3)
-    | dict(probe_epochs=(0, 1), probe_size=32, seeds=(0, 1), regularised=(2, 12, "random")),
+    | dict(probe_epochs=(0, 1), probe_size=32, seeds=(0, 1)),
     "quick": dict(**_DIGITS, dim=32, heads=4, epochs=5, lr=1e-3)
-    | dict(probe_epochs=(0, 1, 3, 5), probe_size=200, seeds=(0, 1, 2), regularised=_FEW),
+    | dict(probe_epochs=(0, 1, 3, 5), probe_size=200, seeds=(0, 1, 2)),
     "small": dict(**_AT_32, train_size=10_000, test_size=2_000, patch_size=4, batch_size=64)
     | dict(epochs=6, crop=None, flip=True, probe_epochs=(0, 1, 2, 4, 6), seeds=(0, 1, 2, 3, 4)),
     "medium": dict(**_AT_32, patch_size=8, batch_size=128, epochs=30, crop=(0.5, 1.0))
-    | dict(test_every=5, probe_epochs=(0, 1, 2, 5, 10, 20, 30), seeds=(0, 1, 2, 3, 4))
-    | dict(regularised=_FEW),
+    | dict(test_every=5, probe_epochs=(0, 1, 2, 5, 10, 20, 30), seeds=(0, 1, 2, 3, 4)),
     "untrained": dict(**_CIFAR, **MODEL_SIZES["tiny"], train_size=64, test_size=64)
     | dict(epochs=0, probe_epochs=(0,), probe_size=64, seeds=tuple(range(20))),
     "paper": dict(**_CIFAR, **MODEL_SIZES["tiny"], seeds=(0, 1, 2)),
@@ -367,7 +362,12 @@ def with_changes(
     config: RunConfig,  # of any run
     changes: Mapping[str, Any],  # field -> value
 ) -> RunConfig:  # `config` with these values
-    "Change fields; with another `epochs`, later probe epochs are dropped unless they are given."
+    """Change fields; with another `epochs`, later probe epochs are dropped unless they are given.
+
+    The subset may be the text seed: each seed has images of its own.
+    """
+    if changes.get("subset") == "seed":
+        changes = {**changes, "subset": changes.get("seed", config.seed)}
     if isinstance(epochs := changes.get("epochs"), int):
         probed = tuple(e for e in config.probe_epochs if e <= epochs)
         changes = {"probe_epochs": probed, **changes}
@@ -446,13 +446,13 @@ class Grid(Strict):
     "A set of runs: fields that all runs share, and axes, whose values we combine in every way."
 
     base: dict[str, Any] = {}  # field or `recipe` -> value; overrides the scale; not an axis
-    axes: dict[str, tuple[Any, ...]]  # field -> its distinct values; at least one axis
+    axes: dict[str, tuple[Any, ...]] = {}  # field -> its distinct values; none: one run
 
     @pydantic.model_validator(mode="before")
     @classmethod
     def _checked(cls, fields: dict) -> dict:
-        base, axes = fields.get("base", {}), fields.get("axes")
-        if not isinstance(base, dict) or not isinstance(axes, dict) or not axes:
+        base, axes = fields.get("base", {}), fields.get("axes", {})
+        if not fields or not isinstance(base, dict) or not isinstance(axes, dict):
             raise UserError("a grid needs a table of axes, such as: [axes] lr = [0.001, 0.0005]")
         known = [*RunConfig.model_fields, "recipe"]
         for name, values in axes.items():
@@ -557,78 +557,69 @@ class Rule(Strict):
         return list(dict.fromkeys(made))
 
 # %% ../../nbs/training/runs.ipynb #7b1e0003
-def _rule_of(what: str, said: dict[str, Any]) -> Rule:
-    try:
-        grids = {k: [Grid(**g) for g in said.get(k, [])] for k in ("runs", "candidates")}
-        return Rule(**(said | grids))
-    except UserError as e:
-        raise UserError(f"{what} is not a valid rule ({e}); restore it from the repository") from e
+def _read_tables(path: Path, what: str, made_of: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    "The rules or experiments of a TOML file, by name."
+    restore, found = "restore it from the repository", dict[str, Any]()
+    for name, table in _read_toml(path, f"{what}s", restore).items():
+        try:
+            found[name] = made_of(table)
+        except UserError as e:
+            raise UserError(f"{what} {name!r} of {path} is not valid ({e}); {restore}") from e
+    return found
+
+
+def _rule(table: dict[str, Any]) -> Rule:
+    grids = {k: [Grid(**g) for g in table.get(k, [])] for k in ("runs", "candidates")}
+    return Rule(**(table | grids))
 
 
 def read_rules(
     path: Path | None = None,  # a TOML file with one table per rule; None: `data/rules.toml`
 ) -> dict[str, Rule]:  # by name, such as `E2`
-    "Read the frozen rules; a `UserError` if a rule is invalid or there is no file."
-    path = project_root() / "data" / "rules.toml" if path is None else path
-    tables = _read_toml(path, "rules", "restore the file from the repository")
-    return {name: _rule_of(f"rule {name!r} of {path}", said) for name, said in tables.items()}
+    "Read the frozen rules; a `UserError` if a rule is invalid."
+    return _read_tables(path or data_file("rules.toml"), "rule", _rule)
 
 
-def rules_here() -> dict[str, Rule]:  # by name; empty outside a clone
-    "The current rules, if available."
-    try:
-        path = project_root() / "data" / "rules.toml"
-    except UserError:
-        return {}
-    return read_rules(path) if path.is_file() else {}
-
-
-def rule_digests() -> dict[str, str]:  # name of a rule -> its digest; empty outside a clone
+def rule_digests() -> dict[str, str]:  # name of a rule -> its digest
     "The digests of the current rules, as stored in the provenance of a record."
-    return {name: rule.digest for name, rule in rules_here().items()}
+    return {name: rule.digest for name, rule in read_rules().items()}
 
 # %% ../../nbs/training/runs.ipynb #98bdda75
-REGULARISED = (2, 4, 6, 8, 10, 12, "random")  # the layers of Table 6
-FOUR = ("crate-c", "crate-n", "crate-t", "crate")  # the variants of Figures 2, 3, Tables 2, 6
-# the variants of Table 3; recorded grids depend on it, so append yours to `EXPERIMENTS["tab3"]`
-SIX = (*FOUR, "crate-fix", "crate-identity")
-_ALPHA_STEPS = ("alpha-complete", "alpha-overcomplete", "alpha-decoupled")  # towards CRATE-alpha
-SIXTEEN = (  # types for which SRR is defined
-    *SIX,
-    *("crate-transpose-minus", "crate-identity-minus", "crate-diagonal", "crate-diagonal-minus"),
-    *("tost", "tssa-ista", *_ALPHA_STEPS, "crate-alpha"),
+class Experiment(Strict):
+    "The runs of a result, a table of `data/experiments.toml`."
+
+    runs: dict[str, list[Grid]] = {}  # scale, or `other` for scales without a row -> its grids
+    parts: tuple[str, ...] = ()  # other experiments, whose runs come first
+    measured: bool = False  # whether we also measure its runs, by default those of seed 0
+
+    def grids(
+        self,
+        scale: str,  # a row of `SCALES`
+    ) -> list[Grid]:  # empty if it has no runs at the scale
+        "The grids of a scale."
+        of_parts = [grid for part in self.parts for grid in EXPERIMENTS[part].grids(scale)]
+        return of_parts + self.runs.get(scale, self.runs.get("other", []))
+
+    def rows(
+        self,
+        scale: str,  # a row of `SCALES`
+    ) -> list[dict[str, Any]]:  # one for each run
+        "The fields of its runs at a scale."
+        return [row for grid in self.grids(scale) for row in grid.rows()]
+
+
+def _experiment(table: dict[str, Any]) -> Experiment:
+    base, runs = table.pop("base", {}), dict[str, list[Grid]]()
+    for scale, grids in table.get("runs", {}).items():
+        check_choice("scale", scale, [*SCALES, "other"])
+        runs[scale] = [Grid(**(g | dict(base=base | g.get("base", {})))) for g in grids]
+    return Experiment(**(table | dict(runs=runs)))
+
+
+EXPERIMENTS: dict[str, Experiment] = _read_tables(
+    data_file("experiments.toml"), "experiment", _experiment
 )
-
-# %% ../../nbs/training/runs.ipynb #98bdda77
-def regularised_at(
-    scale: str,  # a row of `SCALES`
-) -> tuple[int | str, ...]:  # some of `REGULARISED`
-    "The layers of Table 6 that we regularise at a scale."
-    return SCALES[check_choice("scale", scale, SCALES)].get("regularised", REGULARISED)
-
-# %% ../../nbs/training/runs.ipynb #b64a7475
-_STUDY = dict(schedule="constant", probe_epochs=(), test_every=1000, **_NO_AUGMENTATION)
-_DROPOUTS = dict(dropout=(0.0, 0.1), variant=FOUR)  # the last two axes of each grid
-
-CORRELATION: dict[str, Grid] = {  # scale -> grid of the correlation study
-    "smoke": Grid(
-        base=_STUDY
-        | dict(depth=3, epochs=80, train_size=32, val_size=32, batch_size=8, stop_loss=0.3),
-        axes=dict(dim=(24, 32), **_DROPOUTS),
-    ),
-    "quick": Grid(
-        base=_STUDY | dict(depth=3, epochs=100, train_size=100, val_size=200, stop_loss=0.2),
-        axes=dict(dim=(32, 64), batch_size=(16, 32), **_DROPOUTS),
-    ),
-    "small": Grid(
-        base=_STUDY | dict(epochs=300, train_size=500, patch_size=8, stop_loss=0.01),
-        axes=dict(dim=(48, 96), batch_size=(16, 32), lr=(5e-4, 1e-3), **_DROPOUTS),
-    ),
-    "paper": Grid(
-        base=_STUDY | dict(stop_loss=0.01, val_size=2_000),
-        axes=dict(dim=(192, 384), batch_size=(64, 128), lr=(1e-4, 3e-4), **_DROPOUTS),
-    ),
-}
+FOUR = ("crate-c", "crate-n", "crate-t", "crate")  # the variants of Figures 2, 3, Tables 2, 6
 
 # %% ../../nbs/training/runs.ipynb #b64a7477
 AXIS_NAMES = {  # axis of the study, a field of `RunConfig` -> name in tables
@@ -638,187 +629,3 @@ AXIS_NAMES = {  # axis of the study, a field of `RunConfig` -> name in tables
     "dropout": "dropout",
     "variant": "model type",
 }
-
-# %% ../../nbs/training/runs.ipynb #9a0b0031
-_THREE_TYPES = ("crate", "tost", "crate-alpha")
-_EIGHT_TYPES = (*SIX, "tost", "crate-alpha")
-
-
-def _of_eight_types(grid: Grid) -> Grid:
-    "A grid at its largest width, with eight model types for which SRR is defined."
-    width = max(grid.axes["dim"])
-    return Grid(base=grid.base, axes=grid.axes | dict(dim=(width,), variant=_EIGHT_TYPES))
-
-
-RELATIVES: dict[str, Grid] = {  # scale -> grid of the study with more model types
-    "smoke": Grid(
-        base=_STUDY | dict(depth=3, epochs=120, train_size=32, val_size=32, lr=1e-3, stop_loss=0.3),
-        axes=dict(dim=(24,), batch_size=(4, 8), variant=_THREE_TYPES),
-    ),
-    "quick": Grid(
-        base=CORRELATION["quick"].base,
-        axes=dict(dim=(32,), batch_size=(16, 32), variant=_THREE_TYPES),
-    ),
-    **{scale: _of_eight_types(CORRELATION[scale]) for scale in ("small", "paper")},
-}
-
-
-TYPES: dict[str, Grid] = {  # scale -> grid of sixteen types, measured at several training losses
-    "smoke": Grid(
-        base=_STUDY
-        | dict(depth=3, epochs=40, train_size=32, val_size=32, batch_size=8, levels=(1.0, 0.5)),
-        axes=dict(variant=FOUR),
-    ),
-    "quick": Grid(
-        base=_STUDY | dict(depth=3, epochs=60, train_size=100, val_size=200, levels=(1.0, 0.5)),
-        axes=dict(variant=SIXTEEN),
-    ),
-    "medium": Grid(  # rule E1; each seed has images of its own
-        base=_STUDY
-        | dict(subset=attrgetter("seed"), train_size=5_000, val_size=2_000, batch_size=64)
-        | dict(epochs=80, levels=(1.0, 0.5, 0.1, 0.01)),
-        axes=dict(dropout=(0.0, 0.1), variant=SIXTEEN),
-    ),
-}
-
-# %% ../../nbs/training/runs.ipynb #3f3ada3f
-def _at(scale: str, field: str, value: float) -> Callable[[RunConfig], float]:
-    "A field with a value of its own at one scale, for a row of `EXPERIMENTS`."
-    return lambda config: value if scale_of(config) == scale else getattr(config, field)
-
-
-_ALPHA = _at("medium", "srr_alpha", 0.005)  # weight of SRR: as printed, at medium that of rule E3
-EXPERIMENTS: dict[str, list[dict[str, Any]] | dict[str, Grid]] = {  # experiment -> runs
-    "tab1": CORRELATION,
-    "fig2": [dict(variant=v) for v in FOUR],
-    "tab2": [
-        *(dict(variant=v) for v in FOUR),
-        *(dict(variant=v, srr_layer=l, srr_alpha=_ALPHA) for v in FOUR for l in REGULARISED),
-    ],
-    "tab3": [dict(variant=v) for v in SIX],
-    "relatives": RELATIVES,
-    "types": TYPES,
-}
-
-# experiments whose runs we also measure: experiment -> scale -> grid
-GRIDS = {name: rows for name, rows in EXPERIMENTS.items() if isinstance(rows, dict)}
-
-# %% ../../nbs/training/runs.ipynb #8b5d0011
-def by_data(
-    field: str,  # of `RunConfig`
-    digits: int | float,  # its value on the digits
-    other: int | float | None = None,  # its value on other data; None: the scale's
-) -> Callable[[RunConfig], int | float]:  # configuration -> value of the field
-    "A field whose value depends on the data set, for a row of `EXPERIMENTS`."
-
-    def value(config):
-        if config.dataset == "digits":
-            return digits
-        return getattr(config, field) if other is None else other
-
-    return value
-
-# %% ../../nbs/training/runs.ipynb #9a0b0002
-@cache
-def _equal_width(variant: str, to: str, dim: int, **sizes: int) -> int:
-    "The width at which a variant has about as many parameters as another of width `dim`."
-    wanted = predict_parameters(variant=to, dim=dim, **sizes)
-    widths = range(sizes["heads"], 4 * dim + 1, sizes["heads"])
-
-    def parameters(width):
-        return predict_parameters(variant=variant, dim=width, **sizes)
-
-    above = bisect_left(widths, wanted, key=parameters)  # the first width with at least as many
-    nearest = widths[max(0, above - 1) : above + 1]
-    return min(nearest, key=lambda width: abs(parameters(width) - wanted))
-
-
-def equal_width(
-    variant: str,  # a row of `layer.VARIANTS`, a classifier
-    to: str = "crate",  # another row
-) -> Callable[[RunConfig], int]:  # configuration -> width, a multiple of its heads
-    "The width at which a variant has about as many parameters as `to` at the scale's width."
-
-    def width(config):
-        sizes = {k: getattr(config, k) for k in ("image_size", "patch_size", "depth", "heads")}
-        return _equal_width(variant, to, config.dim, **sizes)
-
-    return width
-
-
-def _member(variant: str, **fields) -> dict[str, Any]:
-    "A row of the family; three layers are enough for the digits."
-    return dict(variant=variant, depth=by_data("depth", 3)) | fields
-
-
-# parts of an experiment, by which claims and tables find its runs
-PARTS: dict[str, list[dict[str, Any]]] = {
-    "family-parameters": [  # at about the same number of parameters
-        _member("crate"),
-        _member("vit", dim=equal_width("vit")),
-        _member("tost", dim=equal_width("tost")),
-        _member("crate-alpha", dim=equal_width("crate-alpha")),
-    ],
-    "family-width": [_member(v) for v in ("crate", "vit", "tost", "crate-alpha")],
-    "family-alpha": [  # from CRATE to CRATE-alpha, one change at a time
-        _member(v) for v in (*_ALPHA_STEPS, "crate-alpha")
-    ],
-    "family-alpha-slower": [  # the same at a lower learning rate, chosen after the runs above
-        _member(v, lr=lambda config: 0.3 * config.lr) for v in (*_ALPHA_STEPS, "crate-alpha")
-    ],
-}
-EXPERIMENTS["members"] = [
-    *PARTS["family-parameters"],
-    *PARTS["family-width"][1:],
-    *PARTS["family-alpha"][:-1],
-    *PARTS["family-alpha-slower"],
-]
-_CHOSEN = {"crate": 3e-3, "vit": 1e-3, "tost": 3e-3, "crate-alpha": 3e-3}  # rates, by rule E4
-EXPERIMENTS["fair"] = [  # at about the same number of parameters, each at its own learning rate
-    _member(
-        variant,
-        lr=_at("medium", "lr", rate),
-        val_size=_at("medium", "val_size", 5_000),
-        dim=equal_width(variant),
-    )
-    for variant, rate in _CHOSEN.items()
-]
-_CHOSEN_NEWEST = {  # rates, by rule E10
-    "crate": 1e-3,
-    "cbsa-16": 3e-3,
-    "cbsa": 1e-3,
-    "hyper-set": 1e-3,
-    "energy-transformer": 3e-3,
-    "aot": 1e-3,
-}
-_OF_NEWEST: dict[str, dict[str, Any]] = {  # as Hyper-SET, as CRATE
-    "energy-transformer": dict(dim=equal_width("energy-transformer", to="hyper-set")),
-    "aot": dict(eta=1.0, dim=equal_width("aot")),
-}
-EXPERIMENTS["newest"] = [
-    _member(
-        variant,
-        lr=_at("small", "lr", rate),
-        val_size=_at("small", "val_size", 2_000),
-        **_OF_NEWEST.get(variant, {}),
-    )
-    for variant, rate in _CHOSEN_NEWEST.items()
-]
-
-
-def _masked(variant: str, lr: float, depth: int | None = None, **fields) -> dict[str, Any]:
-    "A row of the masked autoencoders; on the digits, one layer learns faster than twelve."
-    own = dict(depth=by_data("depth", 1, depth), lr=by_data("lr", 5e-3, lr))
-    return dict(variant=variant) | own | fields
-
-
-PARTS |= {
-    "masked-best": [_masked("crate-mae", lr=1e-4), _masked("vit-mae", lr=1e-3)],
-    "masked-rates": [  # one seed: the best learning rate, at the scale's depth and at 4
-        _masked(v, lr=lr, depth=depth, seed=0)
-        for v in ("crate-mae", "vit-mae")
-        for depth in (None, 4)
-        for lr in (1e-4, 3e-4, 1e-3, 3e-3)
-    ],
-}
-EXPERIMENTS["masked"] = [*PARTS["masked-best"], *PARTS["masked-rates"]]

@@ -27,8 +27,8 @@ import pandas as pd, torch
 from ..core import UserError, WARNED, as_path, check_choice, core_count, pick_device
 from ..core import progress_bar, show_warning, warn_once, write_atomic
 from .data import SOURCES, dataset_name, dataset_sizes
-from .runs import OWN, EXPERIMENTS, Grid, GRIDS, PARTS, RunConfig, SCALES
-from .runs import read_grid, regularised_at, rules_here
+from .runs import OWN, EXPERIMENTS, Grid, RunConfig, SCALES
+from .runs import read_grid, read_rules
 from .runs import scale_config, varied_fields, with_changes, without_idle
 from .records import Busy, Record, Store
 from .engine import ExecutionConfig, NotCaptured
@@ -97,7 +97,7 @@ def execution_of(
 
 # %% ../../nbs/training/sweeps.ipynb #16a00003
 def plan(
-    experiment: str,  # a row of `runs.EXPERIMENTS` or of `runs.PARTS`
+    experiment: str,  # a row of `runs.EXPERIMENTS`
     scale: str = "quick",  # a row of `runs.SCALES`
     dataset: str | None = None,  # as for `dataset_label`
     seeds: Sequence[int] | None = None,  # None: the scale's; for a grid, only 0
@@ -105,27 +105,16 @@ def plan(
     "The runs of an experiment, ordered by seed."
     base = scale_config(scale, dataset_label(scale, dataset))
     base = fit_sizes(base, folder_sizes(dataset))
-    known = EXPERIMENTS | PARTS
-    rows = known[check_choice("experiment", experiment, known)]
-    own = SCALES[scale]["seeds"]
-    if isinstance(rows, dict):  # the grids of a study
-        rows, own = rows[check_choice(f"scale of {experiment}", scale, rows)].rows(), (0,)
-    layers = (None, *regularised_at(scale))
+    found = EXPERIMENTS[check_choice("experiment", experiment, EXPERIMENTS)]
+    if not (rows := found.rows(scale)):
+        check_choice(f"scale of {experiment}", scale, found.runs)
+    own = (0,) if found.measured else SCALES[scale]["seeds"]
     runs = [
-        with_changes(at, _values_at(row, at))
-        for at in (base.replace(seed=s) for s in (own if seeds is None else seeds))
+        with_changes(base, dict(seed=seed) | row)
+        for seed in (own if seeds is None else seeds)
         for row in rows
-        if row.get("srr_layer") in layers
     ]
     return list(dict.fromkeys(runs))  # rows may coincide at some scales
-
-
-def _values_at(row: dict[str, Any], base: RunConfig) -> dict[str, Any]:
-    "The fields of a row, whose values may depend on the scale and on earlier values."
-    values: dict[str, Any] = {}
-    for name, value in row.items():
-        values[name] = value(base.replace(**values)) if callable(value) else value
-    return values
 
 # %% ../../nbs/training/sweeps.ipynb #16a00007
 def queue(
@@ -135,7 +124,11 @@ def queue(
     seeds: Sequence[int] | None = None,  # None: the scale's; for a grid, only 0
 ) -> list[tuple[list[RunConfig], bool]]:  # (runs, whether we measure them)
     "The distinct runs of experiments: of the first seed, then the grids, then the other seeds."
-    plans = [(key in GRIDS, c) for key in experiments for c in plan(key, scale, dataset, seeds)]
+    plans = [
+        (EXPERIMENTS[key].measured, c)
+        for key in experiments
+        for c in plan(key, scale, dataset, seeds)
+    ]
     grids = list(dict.fromkeys(c for is_grid, c in plans if is_grid))
     trained = list(dict.fromkeys(c for is_grid, c in plans if not is_grid))
     # Plain runs come before layer 12, and this before the other layers.
@@ -152,9 +145,9 @@ def grid_configs(
 ) -> list[RunConfig]:  # in the order of `grid.rows()`
     "The distinct configurations of a grid; a `UserError` if one is invalid."
     label, images = dataset_label(scale, dataset), folder_sizes(dataset)
-    base, configs = scale_config(scale, label), list[RunConfig]()
+    configs = list[RunConfig]()
     for row in grid.rows():
-        row = dict(dataset=label) | _values_at(row, base)
+        row = dict(dataset=label) | row
         configs.append(without_idle(fit_sizes(scale_config(scale, **row), images, row)))
     configs = list(dict.fromkeys(configs))  # rows may coincide
     varied = {*varied_fields(configs, apart=()), "recipe"}  # whose fields these are
@@ -165,12 +158,12 @@ def grid_configs(
 
 # %% ../../nbs/training/sweeps.ipynb #7b1e2402
 def sweep_configs(
-    name: str,  # of a rule, such as `E2`, or of a grid, such as `tab1`, or the path of a TOML file
+    name: str,  # of a rule, such as `E2`, of an experiment, such as `tab1`, or a grid's TOML file
     scale: str,  # a row of `runs.SCALES`; a file is the same at every scale
     dataset: str | None = None,  # a name, a folder or a label of records; None: the scale's
 ) -> list[RunConfig]:
-    "The runs of a frozen rule or of a grid; a `UserError` if it is unknown or uses other data."
-    if rule := rules_here().get(name):
+    "The runs of a rule, an experiment or a grid; a `UserError` if a rule is for other data."
+    if rule := read_rules().get(name):
         if (scale, dataset_label(scale, dataset)) != (rule.scale, rule.dataset):
             raise UserError(
                 f"rule {name} is for scale {rule.scale} on {rule.dataset}; "
@@ -179,8 +172,8 @@ def sweep_configs(
         return rule.configs()
     if Path(name).suffix == ".toml":
         return grid_configs(read_grid(as_path(name)), scale, dataset)
-    grids = GRIDS[check_choice("grid", name, [*GRIDS, "or the path of a .toml file"])]
-    return grid_configs(grids[check_choice(f"scale of {name}", scale, grids)], scale, dataset)
+    check_choice("grid", name, [*EXPERIMENTS, "or the path of a .toml file"])
+    return plan(name, scale, dataset)
 
 # %% ../../nbs/training/sweeps.ipynb #8f267735
 @dataclass(frozen=True)
