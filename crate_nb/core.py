@@ -170,8 +170,10 @@ def project_root() -> Path:
 def data_file(
     name: str,  # of a file in `data/`
 ) -> Path:
-    "A file of `data/`: the clone's, or else the installed package's."
-    return (_clone() or _package / "project") / "data" / name
+    "A file of `data/`: the clone's, or else the package's."
+    roots = [_clone(), _package.parent, _package / "project"]
+    places = [root / "data" / name for root in roots if root]
+    return next((place for place in places if place.is_file()), places[-1])
 
 # %% ../nbs/core.ipynb #da7a0004
 def _user_home() -> Path:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 from .. import __version__
-from ..core import UserError, as_path, check_kind, parse_json, read_file, user_errors
-from ..core import plain_torch, visible, write_atomic
+from ..core import UserError, as_path, check_kind, data_file, parse_json, read_file
+from ..core import plain_torch, user_errors, visible, write_atomic
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, count_parameters, make_model
 from .weights import TrainedWeights, as_float32, misfits, pack_weights, read_weights
@@ -100,34 +100,6 @@ class Card:
     digest: str  # of the weights
 
 
-_CARD = """---
-library_name: crate_nb
-pipeline_tag: {task}
----
-# {paper}{data}
-
-The variant `{a.variant}` of [crate_nb](https://github.com/crate-nb/crate_nb), with {parameters:,}
-parameters: {a.depth} x {a.dim} (layers x width), {a.heads} heads, patches of
-{a.patch_size} x {a.patch_size} pixels. It reads images of {a.image_size} x {width} pixels,
-{channels}.{classes}
-
-{details}
-
-## How to load it
-
-```bash
-pip install 'crate_nb[paper] @ git+https://github.com/crate-nb/crate_nb'
-```
-
-```python
-from crate_nb import from_pretrained, predict
-
-model = from_pretrained("FOLDER")  # this folder, or its id on the hub
-{usage}
-```
-
-`model.safetensors` holds numbers and text alone; to load it runs nothing.
-"""
 _PREDICT = """predict(model, "IMAGES", top=3)  # files or folders; model(x) are the logits"""
 _ENCODE = "features = model.encode(x)[:, 0]  # the class token, of standardised images x"
 
@@ -140,7 +112,7 @@ def plain_card(
     a, about = model.architecture, getattr(model, "about", None)
     names = ", ".join(about.classes) if about and about.classes else ""
     logits = classifies(a.variant)
-    return _CARD.format(
+    return data_file("templates/model_card.md").read_text().format(
         a=a,
         task="image-classification" if logits else "image-feature-extraction",
         paper=VARIANTS[a.variant].paper or a.variant,

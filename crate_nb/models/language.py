@@ -212,32 +212,30 @@ _FORMATS = {  # row of `LANGUAGE` -> names in its official code
     "crate": CheckpointFormat(
         "CRATE's language model",
         marker="transformer.h.0.ista.",
-        layers="transformer.h.",
-        names=_AROUND,
-        layer_names={
-            "prenorm_1.": "norm_compress.",
-            "attn.c_attn.weight": "compress.U",
-            "attn.c_proj.": "output.",
-            "prenorm_2.": "norm_sparsify.",
-            "ista.weight": "sparsify.D",
+        names=_AROUND
+        | {
+            "transformer.h.*.prenorm_1.": "layers.*.norm_compress.",
+            "transformer.h.*.attn.c_attn.weight": "layers.*.compress.U",
+            "transformer.h.*.attn.c_proj.": "layers.*.output.",
+            "transformer.h.*.prenorm_2.": "layers.*.norm_sparsify.",
+            "transformer.h.*.ista.weight": "layers.*.sparsify.D",
         },
     ),
     "tost": CheckpointFormat(
         "ToST's language model",
         marker="transformer.h.0.attn.denom_bias",
-        layers="transformer.h.",
-        names=_AROUND,
-        layer_names={
-            "ln_1.": "norm_compress.",
-            "attn.c_attn.": "compress.project.",
-            "attn.c_proj.": "output.",
-            "attn.temp": "compress.temp",
-            "attn.denom_bias": "compress.bias",
-            "ln_2.": "norm_sparsify.",
-            "mlp.c_fc.": "sparsify.up.",
-            "mlp.c_proj.": "sparsify.down.",
-            "gamma1": "scale_compress.weight",
-            "gamma2": "scale_sparsify.weight",
+        names=_AROUND
+        | {
+            "transformer.h.*.ln_1.": "layers.*.norm_compress.",
+            "transformer.h.*.attn.c_attn.": "layers.*.compress.project.",
+            "transformer.h.*.attn.c_proj.": "layers.*.output.",
+            "transformer.h.*.attn.temp": "layers.*.compress.temp",
+            "transformer.h.*.attn.denom_bias": "layers.*.compress.bias",
+            "transformer.h.*.ln_2.": "layers.*.norm_sparsify.",
+            "transformer.h.*.mlp.c_fc.": "layers.*.sparsify.up.",
+            "transformer.h.*.mlp.c_proj.": "layers.*.sparsify.down.",
+            "transformer.h.*.gamma1": "layers.*.scale_compress.weight",
+            "transformer.h.*.gamma2": "layers.*.scale_sparsify.weight",
         },
     ),
 }

@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['MASK_RATIO', 'kept_patches', 'draw_masks', 'sincos_positions', 'check_masked', 'patch_targets', 'masked_loss',
-           'unpatchify', 'MirroredLayer', 'MaskedTokeniser', 'init_masked', 'MaskedAutoencoder', 'masked_names',
-           'load_masked', 'masked_vit_names', 'load_masked_vit', 'probe_features', 'linear_probe',
-           'draw_reconstructions']
+           'unpatchify', 'MirroredLayer', 'MaskedTokeniser', 'init_masked', 'MaskedAutoencoder', 'load_masked',
+           'load_masked_vit', 'probe_features', 'linear_probe', 'draw_reconstructions']
 
 # %% ../../nbs/models/masked.ipynb #8a5c0003
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError, check_choice, resolve
 from .compress import COMPRESS, Output, SubspaceAttention
-from .checkpoints import FORMATS, agreed, build_fitting, kernels_as_rows
+from .checkpoints import FORMATS, agreed, build_fitting, from_official
 from .checkpoints import numbers_of, unwrap
 from .layer import Layer, VARIANTS
 from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
@@ -279,47 +278,6 @@ class MaskedAutoencoder(LayeredModel):
         mixed = torch.where(mask[..., None].bool(), predicted.to(x.dtype), patches)
         return unpatchify(mixed, a.patch_size, a.image_size)
 
-# %% ../../nbs/models/masked.ipynb #8a5c0028
-_NAMES = {  # official name -> ours
-    "cls_token": "tokeniser.cls_token",
-    "mask_token": "tokeniser.mask_token",
-    "decoder_pos_embed": "tokeniser.positions",
-}
-_MODULES = {  # the same, with weight and bias each
-    "patch_embed.proj": "tokeniser.embed.1",
-    "norm": "norm",
-    "decoder_embed": "unused",
-    "decoder_norm": "norm_decoder",
-    "decoder_pred": "head",
-}
-_LAYER = {"0.fn.qkv.weight": "compress.U", "1.fn.weight": "sparsify.D"}  # encoder
-_LAYER_MODULES = {"0.norm": "norm_compress", "0.fn.to_out.0": "output", "1.norm": "norm_sparsify"}
-_MIRRORED = {"0.fn.weight": "A", "1.fn.qkv.weight": "compress.U"}  # decoder
-_MIRRORED_MODULES = {
-    "0.norm": "norm_sparsify",
-    "1.norm": "norm_compress",
-    "1.fn.to_out.0": "output",
-}
-
-
-def _whole(names: Mapping[str, str], modules: Mapping[str, str]) -> dict[str, str]:
-    "Merge tables of tensors and modules to one table of tensors."
-    both = {f"{k}.{t}": f"{v}.{t}" for k, v in modules.items() for t in ("weight", "bias")}
-    return dict(names) | both
-
-
-def masked_names(
-    depth: int,  # L of encoder and decoder
-) -> dict[str, str]:  # official name -> ours
-    "Tensor names of the official CRATE-MAE, except `pos_embed`."
-    names = _whole(_NAMES, _MODULES)
-    layer, mirrored = _whole(_LAYER, _LAYER_MODULES), _whole(_MIRRORED, _MIRRORED_MODULES)
-    for l in range(depth):
-        theirs = f"blocks.{l}.layers.0."
-        names |= {theirs + k: f"layers.{l}.{v}" for k, v in layer.items()}
-        names |= {f"decoder_{theirs}{k}": f"decoder.{l}.{v}" for k, v in mirrored.items()}
-    return names
-
 # %% ../../nbs/models/masked.ipynb #8a5c002a
 def load_masked(
     state: Mapping[str, Tensor],  # of the official CRATE-MAE, perhaps wrapped
@@ -330,16 +288,8 @@ def load_masked(
     "Load a checkpoint; raise a `UserError` for a missing or misshapen tensor."
     state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
     depth = len(numbers_of(state, "blocks."))
-    ours = _under_our_names(state, masked_names(depth))
+    ours = from_official(state, FORMATS["crate-mae"])
     return _autoencoder("crate-mae", state, ours, heads, channels, depth=depth, **kw)
-
-
-def _under_our_names(state: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
-    if unknown := state.keys() - names:
-        raise UserError(f"not a checkpoint of a masked autoencoder: {min(unknown)!r} is unknown")
-    embedding = "patch_embed.proj.weight"
-    ours = {names[key]: tensor for key, tensor in state.items()}
-    return ours | {names[embedding]: kernels_as_rows(state[embedding])}
 
 
 def _autoencoder(
@@ -363,21 +313,6 @@ def _autoencoder(
     return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
 
 # %% ../../nbs/models/masked.ipynb #8a5c0052
-def masked_vit_names(
-    depth: int,  # L of the encoder
-    decoder_depth: int,  # L of the decoder
-) -> dict[str, str]:  # official name -> ours
-    "Tensor names of the ViT-MAE of CRATE's repository, except `pos_embed`."
-    names = _whole(_NAMES, _MODULES)
-    modules = {k.rstrip("."): v.rstrip(".") for k, v in FORMATS["vit"].layer_names.items()}
-    layer = _whole({}, modules)
-    for l in range(depth):
-        names |= {f"blocks.{l}.{k}": f"layers.{l}.{v}" for k, v in layer.items()}
-    for l in range(decoder_depth):
-        names |= {f"decoder_blocks.{l}.{k}": f"decoder.{l}.{v}" for k, v in layer.items()}
-    return names
-
-
 def load_masked_vit(
     state: Mapping[str, Tensor],  # ViT-MAE of CRATE's repository, perhaps wrapped
     heads: int | None = None,  # K of the encoder; None: as in the published size
@@ -396,7 +331,7 @@ def load_masked_vit(
     zeros = {
         k.replace("weight", "bias"): v.new_zeros(len(v)) for k, v in state.items() if "qkv" in k
     }
-    ours = _under_our_names(state | zeros, masked_vit_names(depth, decoder))
+    ours = from_official(state | zeros, FORMATS["vit-mae"])
     kw = dict(norm_eps=1e-5, decoder_heads=16) | kw
     kw |= dict(depth=depth, decoder_depth=decoder)
     return _autoencoder("vit-mae", state, ours, heads, channels, **kw)

@@ -12,7 +12,7 @@ from typing import Any
 import warnings
 import pandas as pd, torch, torch.nn as nn
 from torch import Tensor
-from ..core import UserError, as_path
+from ..core import UserError, as_path, data_file
 from ..models.family import LayeredModel
 from ..models.hub import About, classifies, plain_card
 from ..models.probe import evaluating
@@ -122,29 +122,6 @@ def _settings(record: Record) -> str:
     return _table(facts)
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00013
-_DETAILS = """## How good it is
-
-Run `{record.id}`, one run with one seed; another seed gives other numbers. The images are those of
-`{about.data}` with the digest `{about.data_digest}`, resized and not augmented.{half}
-
-{scores}
-
-## How it was trained
-
-{settings}
-
-## Limits
-
-- {limit}
-- Images that differ from those of `{about.data}` (subject, camera, size) were not tested.
-- An image that is not square is cropped to its middle.
-
-## Licence
-
-- Images: {terms}.
-- Weights: not stated; whoever publishes this folder states it here.
-- Code of crate_nb: Apache-2.0."""
-
 _HALF = """ The
 weights were rounded to half precision afterwards, so outputs differ from the trained ones in the
 third or fourth digit."""
@@ -163,7 +140,7 @@ def model_card(
             f"Every image gets one of the {len(about.classes)} classes, also an image of something "
             "else, and nobody has calibrated the probabilities."
         )
-    details = _DETAILS.format(
+    details = data_file("templates/model_details.md").read_text().format(
         record=record,
         about=about,
         half=_HALF if half else "",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 import pandas as pd
 from .. import __version__
-from ..core import home, project_root, write_atomic
+from ..core import data_file, home, project_root, write_atomic
 from ..training.runs import QUICK_SCALES
 from ..training.records import Store
 from ..training.sweeps import duration
@@ -19,78 +19,6 @@ from .claims import found_in_words
 from .figures import Saved
 from .results import ANSWERS, GROUPS, Result, in_words, nearest_answers
 from .results import read_results, saved_answers, saved_results
-
-# %% ../../nbs/study/report.ipynb #5cf6b9b4
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2329; --soft: #5b6570; --line: #d9dee3; --page: #fff }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e8ec; --soft: #9aa5b1; --line: #39424c; --page: #14181c }
-  img { background: #fff; border-radius: 4px }
-}
-* { box-sizing: border-box }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 70rem; color: var(--ink);
-  background: var(--page); font: 16px/1.5 system-ui, sans-serif }
-h1 { font-size: 1.5rem; margin: 0 } h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem }
-h3 { font-size: 1rem; margin: 1.5rem 0 .2rem }
-p, li { max-width: 48rem } .soft { color: var(--soft); font-size: .9rem }
-.sheet { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: 1rem }
-.sheet a { color: inherit; text-decoration: none; font-size: .85rem }
-.sheet img { width: 100%; height: 9rem; object-fit: contain; border: 1px solid var(--line) }
-img { max-width: 100%; height: auto } summary { cursor: pointer }
-.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .85rem }
-th, td { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0;
-  border-bottom: 1px solid var(--line) }
-.holds { color: #0a7a4b } .fails { color: #c2410c } .open { color: #8a6d00 }
-@media (prefers-color-scheme: dark) {
-  .holds { color: #4cc38a } .fails { color: #ff8b5e } .open { color: #e2c044 }
-}
-"""
-
-# %% ../../nbs/study/report.ipynb #f337486d
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>crate_nb: {{ scale }}</title><style>{{ style }}</style>
-<h1>Sparse rate reduction in transformer-like models, at scale {{ scale }}</h1>
-<p class="soft">{{ source }}</p>
-<div class="sheet">
-{% for s in sections if s.picture %}
-<a href="#{{ s.name }}"><img src="{{ s.picture }}" alt="" loading="lazy"><br>{{ s.shows }}</a>
-{% endfor %}
-</div>
-{% for heading, of_group in sections | groupby("heading") %}
-<h2>{{ heading }}</h2>
-{% for s in of_group %}
-<details id="{{ s.name }}"><summary><b>{{ s.title }}.</b> {{ s.words | rc }}
-{% for a in s.answers %}
-<br><span class="{{ a.sign }}">{{ a.sign }}</span>{% if a.size != "-" %} ({{ a.size }}){% endif %}:
-{{ a.claim | rc }} <span class="soft">{{ a.found | rc }}{{ a.where }}</span>
-{% endfor %}
-</summary>
-<p>{{ s.question }}</p>
-{% for r in s.saved %}
-<h3>{{ r.title | rc }}</h3>
-{% if r.kind == "figure" %}
-<img src="{{ r.name }}.png" alt="{{ r.title }}" loading="lazy">
-{% else %}
-<div class="scroll"><table>
-<tr>{% for c in r.columns %}<th>{{ c }}</th>{% endfor %}</tr>
-{% for row in r.rows %}
-<tr>{% for v in row %}<td>{{ v | rc }}</td>{% endfor %}</tr>
-{% endfor %}
-</table></div>
-{% endif %}
-<p class="soft">{{ r.caption | rc }} Numbers: <a href="{{ r.name }}.csv">{{ r.name }}.csv</a></p>
-{% endfor %}
-</details>
-{% endfor %}
-{% endfor %}
-<script>
-function unfold() { const s = document.querySelector(location.hash || "#-"); if (s) s.open = true }
-addEventListener("hashchange", unfold); unfold()
-</script>
-</html>
-"""
 
 # %% ../../nbs/study/report.ipynb #8bacc680
 def _filled(**values: Any) -> str:
@@ -102,7 +30,7 @@ def _filled(**values: Any) -> str:
 
     env = jinja2.Environment(autoescape=True, trim_blocks=True)
     env.filters["rc"] = rc
-    return env.from_string(_PAGE).render(style=markupsafe.Markup(_STYLE), **values)
+    return env.from_string(data_file("templates/report.html").read_text()).render(values)
 
 
 def _source(scale: str) -> str:
