@@ -93,8 +93,8 @@ _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda
 _initial = click.option(
     "--init",
     metavar="FILE",
-    help="Initial weights: an exported folder or its file, or an official checkpoint. We draw a "
-    "new classification head and resize the positions; all other tensors must fit.",
+    help="Initial weights: an exported folder or its file. We draw a new classification head and "
+    "resize the positions; all other tensors must fit.",
 )
 _workers = click.option(
     "--workers", type=click.IntRange(1), help="Runs in parallel.  [default: one per core or GPU]"

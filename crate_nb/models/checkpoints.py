@@ -227,7 +227,7 @@ FORMATS: dict[str, CheckpointFormat] = {
         | _within("decoder_blocks.*.", "decoder.*.", _VIT_LAYER),
         kernels="patch_embed.proj.weight",
         undetermined=("heads", "decoder_heads", "norm_eps"),
-        loader="crate_nb.models.masked:load_masked_vit",
+        loader="crate_nb.models.masked:load_masked",
     ),
 }
 

@@ -79,12 +79,7 @@ _FACTS = ("classes", "mean", "std", "data", "data_digest", "record")
 
 
 def _about_of(weights: TrainedWeights) -> About | None:
-    "The description in a file; None without, a `UserError` for an official checkpoint."
-    if weights.format == "official":
-        raise UserError(
-            f"{weights.file} is an official checkpoint, without names of classes; load it with "
-            "crate_nb.load_official, or start a run from it with crate-nb train --init"
-        )
+    "The description in a file, if any."
     if "classes" not in weights.about:
         return None
     with user_errors(f"the description in {weights.file} is invalid", "save the model again"):
@@ -112,17 +107,21 @@ def plain_card(
     a, about = model.architecture, getattr(model, "about", None)
     names = ", ".join(about.classes) if about and about.classes else ""
     logits = classifies(a.variant)
-    return data_file("templates/model_card.md").read_text().format(
-        a=a,
-        task="image-classification" if logits else "image-feature-extraction",
-        paper=VARIANTS[a.variant].paper or a.variant,
-        data=f" on {about.data}" if about and about.data else "",
-        parameters=count_parameters(model),
-        width=a.image_width or a.image_size,
-        channels={1: "in grey", 3: "in colour (RGB)"}.get(a.channels, f"{a.channels} channels"),
-        classes=f"\nIts {a.num_classes} classes: {names}." if names else "",
-        details=details.strip(),
-        usage=(_PREDICT if names else "logits = model(x)") if logits else _ENCODE,
+    return (
+        data_file("templates/model_card.md")
+        .read_text()
+        .format(
+            a=a,
+            task="image-classification" if logits else "image-feature-extraction",
+            paper=VARIANTS[a.variant].paper or a.variant,
+            data=f" on {about.data}" if about and about.data else "",
+            parameters=count_parameters(model),
+            width=a.image_width or a.image_size,
+            channels={1: "in grey", 3: "in colour (RGB)"}.get(a.channels, f"{a.channels} channels"),
+            classes=f"\nIts {a.num_classes} classes: {names}." if names else "",
+            details=details.strip(),
+            usage=(_PREDICT if names else "logits = model(x)") if logits else _ENCODE,
+        )
     )
 
 # %% ../../nbs/models/hub.ipynb #660279ed

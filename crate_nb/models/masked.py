@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['MASK_RATIO', 'kept_patches', 'draw_masks', 'sincos_positions', 'check_masked', 'patch_targets', 'masked_loss',
            'unpatchify', 'MirroredLayer', 'MaskedTokeniser', 'init_masked', 'MaskedAutoencoder', 'load_masked',
-           'load_masked_vit', 'probe_features', 'linear_probe', 'draw_reconstructions']
+           'probe_features', 'linear_probe', 'draw_reconstructions']
 
 # %% ../../nbs/models/masked.ipynb #8a5c0003
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 import math
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
@@ -280,61 +280,36 @@ class MaskedAutoencoder(LayeredModel):
 
 # %% ../../nbs/models/masked.ipynb #8a5c002a
 def load_masked(
-    state: Mapping[str, Tensor],  # of the official CRATE-MAE, perhaps wrapped
-    heads: int | None = None,  # K; None: as in the published size
+    state: Mapping[str, Tensor],  # of CRATE-MAE, or of the ViT-MAE beside it, perhaps wrapped
+    heads: int | None = None,  # K of the encoder; None: as in the published size
     channels: int | None = None,  # image channels; must agree with the checkpoint
     **kw,  # `eta`, `dropout`, `norm_eps`, `decoder_heads` of `Architecture`
 ) -> MaskedAutoencoder:
     "Load a checkpoint; raise a `UserError` for a missing or misshapen tensor."
     state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
-    depth = len(numbers_of(state, "blocks."))
-    ours = from_official(state, FORMATS["crate-mae"])
-    return _autoencoder("crate-mae", state, ours, heads, channels, depth=depth, **kw)
-
-
-def _autoencoder(
-    variant: str,
-    state: Mapping[str, Tensor],
-    ours: Mapping[str, Tensor],
-    heads: int | None,
-    channels: int | None,
-    **kw,
-) -> MaskedAutoencoder:
-    "Build the model inferred from the shapes, with its weights."
     if kw.pop("image_size", None) is not None:
         raise UserError("the positions determine a masked autoencoder's image_size; leave it out")
+    variant = "vit-mae" if "decoder_blocks.0.attn.proj.weight" in state else "crate-mae"
     dim, own, patch, _ = state["patch_embed.proj.weight"].shape
-    size = math.isqrt(state["decoder_pos_embed"].shape[1] - 1) * patch
-    heads = official_heads(variant, dim) if heads is None else heads
-    kw |= dict(
-        image_size=size, patch_size=patch, channels=agreed("channels", own, channels), dim=dim
+    sizes: dict[str, Any] = dict(
+        patch_size=patch, channels=agreed("channels", own, channels), dim=dim
     )
-    architecture = Architecture(variant, heads=heads, **kw)
+    sizes["image_size"] = math.isqrt(state["decoder_pos_embed"].shape[1] - 1) * patch
+    sizes["depth"] = len(numbers_of(state, "blocks."))
+    if variant == "vit-mae":
+        if len(state["decoder_embed.weight"]) != dim or any(key.endswith("attn.qkv.bias") for key in state):
+            raise UserError(
+                "a checkpoint of Meta's MAE, whose encoder reads no mask tokens; we load only the "
+                "ViT-MAE of CRATE's repository, so run it with its original code"
+            )
+        sizes["decoder_depth"] = len(numbers_of(state, "decoder_blocks."))
+        kw = dict(norm_eps=1e-5, decoder_heads=16) | kw
+        maps = {k: len(v) for k, v in state.items() if "qkv" in k}
+        state |= {k.replace("weight", "bias"): torch.zeros(n) for k, n in maps.items()}
+    ours = from_official(state, FORMATS[variant])
+    heads = official_heads(variant, dim) if heads is None else heads
+    architecture = Architecture(variant, heads=heads, **sizes, **kw)
     return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
-
-# %% ../../nbs/models/masked.ipynb #8a5c0052
-def load_masked_vit(
-    state: Mapping[str, Tensor],  # ViT-MAE of CRATE's repository, perhaps wrapped
-    heads: int | None = None,  # K of the encoder; None: as in the published size
-    channels: int | None = None,  # image channels; must agree with the checkpoint
-    **kw,  # `norm_eps`, `decoder_heads`, `dropout` of `Architecture`
-) -> MaskedAutoencoder:
-    "Load a checkpoint; raise a `UserError` for a missing or misshapen tensor."
-    state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
-    width, other = state["decoder_embed.weight"].shape
-    if width != other or any(key.endswith("attn.qkv.bias") for key in state):
-        raise UserError(
-            "a checkpoint of Meta's MAE, whose encoder reads no mask tokens; we load only the "
-            "ViT-MAE of CRATE's repository, so run it with its original code"
-        )
-    depth, decoder = (len(numbers_of(state, part)) for part in ("blocks.", "decoder_blocks."))
-    zeros = {
-        k.replace("weight", "bias"): v.new_zeros(len(v)) for k, v in state.items() if "qkv" in k
-    }
-    ours = from_official(state | zeros, FORMATS["vit-mae"])
-    kw = dict(norm_eps=1e-5, decoder_heads=16) | kw
-    kw |= dict(depth=depth, decoder_depth=decoder)
-    return _autoencoder("vit-mae", state, ours, heads, channels, **kw)
 
 # %% ../../nbs/models/masked.ipynb #8a5c0030
 @torch.no_grad()

@@ -7,23 +7,21 @@ __all__ = ['FORMAT', 'FREE', 'weights_digest', 'round_to_half', 'as_float32', 'p
            'read_weights', 'resize_positions', 'check_start', 'fit_weights']
 
 # %% ../../nbs/models/weights.ipynb #a1c00004
-import json, math, re, warnings
-from argparse import Namespace
+import json, math, warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass
-from pathlib import Path, PosixPath
+from pathlib import Path
 from typing import Any
-import numpy as np, torch, torch.nn.functional as F
+import torch, torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor
-from ..core import UserError, as_path, parse_json, plain_torch, tensor_digest
+from ..core import UserError, as_path, parse_json, tensor_digest
 from ..core import content_digest, user_errors
 from .checkpoints import MOST_LAYERS, load_weights, numbers_of, read_safetensors
 from .checkpoints import unwrap
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, make_model
-from .official import load_official
 
 # %% ../../nbs/models/weights.ipynb #a1c00007
 def weights_digest(
@@ -33,7 +31,7 @@ def weights_digest(
     return tensor_digest(*(state[name] for name in sorted(state)))
 
 # %% ../../nbs/models/weights.ipynb #a1c00008
-FORMAT = 2  # layout version of our files; we also read format 1
+FORMAT = 2  # layout version of our files
 
 # %% ../../nbs/models/weights.ipynb #a1c00031
 def round_to_half(
@@ -88,63 +86,26 @@ class TrainedWeights:
     file: str  # given name, without its folder
     state: dict[str, Tensor]  # by names of `model.state_dict()`, on the CPU
     architecture: Architecture  # of the saved model
-    format: str  # `crate_nb` or `official`
     about: dict[str, Any]  # further metadata of the file
 
     @property
     def digest(self) -> str:  # 16 hex digits
-        "Digest of the tensors, independent of the format."
+        "Digest of the tensors."
         return weights_digest(self.state)
 
     @property
     def origin(self) -> dict[str, str | None]:
         "Origin of the weights, for a record."
-        made = dict(file=self.file, digest=self.digest, format=self.format)
-        return made | dict(record=self.about.get("record"))
-
-# %% ../../nbs/models/weights.ipynb #a1c0000c
-def _file_of(path: Path) -> Path:
-    "The file itself, or the weights file of an exported folder."
-    file = path / "model.safetensors" if path.is_dir() else path
-    if file.is_file():
-        return file
-    what = "holds no model.safetensors" if path.is_dir() else "does not exist"
-    raise UserError(f"{path} {what}; give an exported folder, or an official checkpoint")
-
-
-def _inert() -> list[Any]:
-    "Types allowed next to the weights: plain values without side effects."
-    scalar, array = np.float64(0).__reduce__()[0], np.zeros(1).__reduce__()[0]
-    kinds = {type(np.dtype(code)) for code in "?bhilqBHILQefdOSU"}
-    return [Namespace, PosixPath, np.dtype, np.ndarray, *kinds, scalar, array]
-
-
-def _read_pickle(path: Path) -> Any:
-    "Read a file of `torch.save` or numpy that holds only tensors and inert values."
-    try:
-        if path.suffix == ".npz":
-            return dict(np.load(path, allow_pickle=False))
-        quiet = warnings.catch_warnings(action="ignore")  # about unusual pickles
-        with quiet, torch.serialization.safe_globals(_inert()):
-            return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as e:
-        named = re.search(r"GLOBAL (\S+)", str(e))
-        remedy = "it is cut off, or another kind of file: download it again"
-        if named:
-            remedy = f"it imports {named[1]}: ask for its state_dict() alone"
-        raise UserError(
-            f"{path} is no file of plain tensors, and nothing in it was run; {remedy}"
-        ) from e
+        return dict(file=self.file, digest=self.digest, record=self.about.get("record"))
 
 # %% ../../nbs/models/weights.ipynb #a1c00010
 def _description(text: str) -> dict[str, Any]:
     "The description of a file of ours, with its `Architecture`."
     with user_errors("its description can't be read", "it is damaged, or from a newer crate_nb"):
         about = parse_json(text)
-        if about["format"] > FORMAT:
-            raise UserError(f"its format is newer than crate_nb supports ({FORMAT}); upgrade it")
-        digest = about.pop("told_digest", None)
-        if about["format"] > 1 and digest != content_digest(about):
+        if about["format"] != FORMAT:
+            raise UserError(f"its format is {about['format']}, and this crate_nb reads {FORMAT}")
+        if about.pop("told_digest") != content_digest(about):
             raise UserError("its description was changed; copy it again")
         return about | dict(architecture=Architecture(**about["architecture"]))
 
@@ -160,47 +121,37 @@ def misfits(
             shapes = {k: t.shape for k, t in make_model(architecture).state_dict().items()}
     return [k for k in {**state, **shapes} if k not in state or state[k].shape != shapes.get(k)]
 
-
-def _own(name: str, state: Mapping[str, Tensor], text: str) -> TrainedWeights:
-    "Weights of a file of ours; half precision becomes float32."
+# %% ../../nbs/models/weights.ipynb #a1c00013
+def _checked(name: str, state: Mapping[str, Tensor], text: str) -> TrainedWeights:
+    "Tensors that a description fits; half precision becomes float32."
     about = _description(text)
     single = {k: v.float() if v.dtype == torch.float16 else v for k, v in state.items()}
     if about.pop("digest", None) != weights_digest(single):
         raise UserError(
             "it is damaged (its tensors are not those that were written); copy it again"
         )
-    return TrainedWeights(name, single, about.pop("architecture"), "crate_nb", about)
-
-# %% ../../nbs/models/weights.ipynb #a1c00013
-def _weights_of(name: str, loaded: Any, metadata: Mapping[str, str], **options) -> TrainedWeights:
-    "The weights in the content of a file of ours, or of an official checkpoint."
-    state = unwrap(loaded)
-    if "crate_nb" in metadata:
-        return _own(name, state, metadata["crate_nb"])
-    if any(key.startswith("layers.") for key in state):
-        raise UserError(
-            "it holds tensors without an architecture; export the run that trained it "
-            "(crate-nb export ID FOLDER) and give the folder"
-        )
-    with plain_torch():
-        model = load_official(state, **options)
-    return TrainedWeights(name, model.state_dict(), model.architecture, "official", {})
+    return TrainedWeights(name, single, about.pop("architecture"), about)
 
 
 def read_weights(
-    path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
-    heads: int | None = None,  # K of an official checkpoint; None: as in the published size
-    **options,  # other options of `load_official`, such as `channels`
+    path: str | Path,  # an exported folder, or its file
 ) -> TrainedWeights:
-    "Read weights; raise a `UserError` for a damaged or foreign file, or one with code."
+    "Read weights; raise a `UserError` for a damaged or foreign file."
     path = as_path(path)
-    file = _file_of(path)
+    file = path / "model.safetensors" if path.is_dir() else path
+    if not file.is_file():
+        raise UserError(f"{file} does not exist; give an exported folder")
     with file.open("rb") as f:
-        start = f.read(9)
-    is_safe = start[8:] == b"{" and not start.startswith(b"PK")
-    loaded, metadata = read_safetensors(file) if is_safe else (_read_pickle(file), {})
+        is_safe = f.read(9)[8:] == b"{"
+    state, metadata = read_safetensors(file) if is_safe else ({}, {})
+    if "crate_nb" not in metadata:
+        raise UserError(
+            f"{file} is no file of a model of this package, and nothing in it was run; give an "
+            "exported folder, or save an official checkpoint by load_official(torch.load(FILE, "
+            "weights_only=True)).save_pretrained(FOLDER)"
+        )
     try:
-        return _weights_of(path.name, loaded, metadata, heads=heads, **options)
+        return _checked(path.name, unwrap(state), metadata["crate_nb"])
     except UserError as e:
         raise UserError(f"{file}: {e}") from None
 
@@ -254,12 +205,6 @@ def fit_weights(
         if new[name].shape != own[name].shape:
             if weights.architecture.image_width:
                 raise UserError(f"the images of {file} are not square; give the same image_size")
-            if weights.format == "official" and free:
-                warnings.warn(
-                    f"positions of {file} are resized as a square grid of patches; if its images "
-                    "were not square, load it with load_official and image_size=(height, width)",
-                    stacklevel=2,
-                )
             new[name] = resize_positions(new[name], math.isqrt(own[name].shape[1]))
     load_weights(model, new | {k: t for k, t in own.items() if k.startswith(free)})
     return model

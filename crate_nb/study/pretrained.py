@@ -25,21 +25,11 @@ from ..training.engine import ExecutionConfig, as_execution
 from ..training.loop import trained_model
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00007
-_CIFAR100 = """
-apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly
-camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile
-cup dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard lamp
-lawn_mower leopard lion lizard lobster man maple_tree motorcycle mountain mouse mushroom oak_tree
-orange orchid otter palm_tree pear pickup_truck pine_tree plain plate poppy porcupine possum
-rabbit raccoon ray road rocket rose sea seal shark shrew skunk skyscraper snail snake spider
-squirrel streetcar sunflower sweet_pepper table tank telephone television tiger tractor train
-trout tulip turtle wardrobe whale willow_tree wolf woman worm
-"""
 CLASS_NAMES: dict[str, tuple[str, ...]] = {  # data set -> its classes, in the order of the labels
     "digits": tuple("0123456789"),
     "cifar10": CLASSES,
     "cifar10-jpeg75": CLASSES,
-    "cifar100": tuple(_CIFAR100.split()),
+    "cifar100": tuple(data_file("templates/cifar100.txt").read_text().split()),
 }
 
 # %% ../../nbs/study/pretrained.ipynb #b2d0000c
@@ -140,14 +130,18 @@ def model_card(
             f"Every image gets one of the {len(about.classes)} classes, also an image of something "
             "else, and nobody has calibrated the probabilities."
         )
-    details = data_file("templates/model_details.md").read_text().format(
-        record=record,
-        about=about,
-        half=_HALF if half else "",
-        scores=_scores(record),
-        settings=_settings(record),
-        limit=limit,
-        terms=DATA_TERMS.get(about.data, "unknown; ask whoever made them before you publish"),
+    details = (
+        data_file("templates/model_details.md")
+        .read_text()
+        .format(
+            record=record,
+            about=about,
+            half=_HALF if half else "",
+            scores=_scores(record),
+            settings=_settings(record),
+            limit=limit,
+            terms=DATA_TERMS.get(about.data, "unknown; ask whoever made them before you publish"),
+        )
     )
     return plain_card(model, details)
 

@@ -10,14 +10,12 @@ import gc, hashlib, io, math, time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
 import pandas as pd, torch
 from torch import Tensor, nn
-from .. import __version__
-from ..core import UserError, check_kind, device_name, home, seed_from, pick_device
+from ..core import UserError, check_kind, home, seed_from, pick_device
 from ..core import plain_torch, progress_bar, read_file, user_errors, tensor_digest
 from ..core import write_atomic
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
@@ -26,7 +24,14 @@ from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
 from .augment import SHIFTS
 from .runs import RunConfig, rule_digests, varied_fields, without_idle
-from .records import Record, Store, check_record, git_commit, training_command
+from crate_nb.training.records import (
+    Record,
+    Store,
+    check_record,
+    git_commit,
+    provenance_of,
+    training_command,
+)
 from .engine import Engine, ExecutionConfig, NotCaptured
 from .engine import as_execution, can_compile, cpu_threads, is_long
 from .engine import own_stream, pick_engine
@@ -366,16 +371,11 @@ def _provenance(trainer: Trainer) -> dict:
     "How and where a run was trained."
     engine, p, images = trainer.step.engine, trainer.progress, trainer.images
     return dict(
-        package=__version__,
-        commit=git_commit(),
-        torch=torch.__version__,
-        device=device_name(engine.device),
+        **provenance_of(engine.device),
         dtype=engine.precision,
         compiled=engine.compiled,
-        threads=torch.get_num_threads(),
         seed=trainer.config.seed,
         rules=p.rules,
-        utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         seconds=round(p.seconds, 1),
         resumed=p.resumed,
         data_digest=images.digest,

@@ -4,17 +4,18 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'IMAGES', 'Record', 'check_record', 'read_record', 'pack_hits', 'unpack_hits', 'tested_images', 'Busy',
-           'training_name', 'training_command', 'Records', 'Store', 'compare_runs', 'git_commit']
+           'training_name', 'training_command', 'Records', 'Store', 'compare_runs', 'git_commit', 'provenance_of']
 
 # %% ../../nbs/training/records.ipynb #06f9bc70
 import fcntl, hashlib, json, math, os, re, shlex, subprocess, time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
-import crate_nb, numpy as np, pandas as pd, pydantic
-from ..core import UserError, check_kind, home, is_there, parse_json, read_file
+import crate_nb, numpy as np, pandas as pd, pydantic, torch
+from ..core import UserError, check_kind, device_name, home, is_there, parse_json, read_file
 from ..core import user_errors, warn_once, write_atomic
 from ..models.layer import VARIANTS
 from .optimizers import OPTIMIZERS, SCHEDULES
@@ -347,10 +348,6 @@ _ID = re.compile("[0-9a-f]{12}")
 def _read_once(read: Callable[[Path], Any], path: Path, *stamp: int) -> Any:
     return read(path)
 
-
-def _sha(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
 # %% ../../nbs/training/records.ipynb #a24044dd
 class Records(Generic[_R]):
     "The files `<root>/<id>/record.json`, each read once while it does not change."
@@ -423,8 +420,9 @@ class Records(Generic[_R]):
     def digest(self) -> str:
         "16 hex digits that depend on all records: added, changed and deleted ones."
         ids = (id for id in self.ids() if is_there(self.path(id)))
-        files = [(id, _sha(read_file(self.path(id), "record"))) for id in ids]
-        return _sha(repr(files).encode())[:16]
+        sha = hashlib.sha256
+        files = [(id, sha(read_file(self.path(id), "record")).hexdigest()) for id in ids]
+        return sha(repr(files).encode()).hexdigest()[:16]
 
 # %% ../../nbs/training/records.ipynb #a24044e0
 IMAGES = "images"  # folder of the runs of a scale; beside it, one for each experiment of trials
@@ -585,3 +583,17 @@ def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None out
     except (OSError, subprocess.SubprocessError):
         return None
     return head + ("+changes" if changed else "") if is_clone else None
+
+
+def provenance_of(
+    device: torch.device,  # that computes
+) -> dict[str, Any]:
+    "Where and when a result was made: versions, commit, machine and time."
+    return dict(
+        package=crate_nb.__version__,
+        commit=git_commit(),
+        torch=torch.__version__,
+        device=device_name(device),
+        threads=torch.get_num_threads(),
+        utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    )

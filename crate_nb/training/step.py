@@ -10,7 +10,6 @@ __all__ = ['logger', 'MODEL_FIELDS', 'TASKS', 'data_for', 'check_same_images', '
 # %% ../../nbs/training/step.ipynb #32cd1f02
 import logging, math, warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
 from pathlib import Path
@@ -121,37 +120,12 @@ def build_model(
     return model if start is None else fit_weights(model, start)
 
 # %% ../../nbs/training/step.ipynb #d4e00002
-def _attempt(path: str | Path, **options) -> TrainedWeights | None:
-    "The weights in a file, or None if they do not fit these options of an official file."
-    with suppress(UserError), warnings.catch_warnings(action="ignore"):
-        return read_weights(path, norm_twice=False, **options)  # the run has a head of its own
-    return None
-
-
-def _read_start(config: RunConfig, path: str | Path) -> TrainedWeights:
-    "Read a file of ours as it is; of an official one, the run says what no tensor determines."
-    heads, grey = dict(heads=config.heads), dict(channels=1)
-    fitting = filter(None, (_attempt(path, **o) for o in ({}, grey, heads, heads | grey)))
-    usual = next(fitting, None) or read_weights(path, **heads, norm_twice=False)  # raises
-    if usual.format == "crate_nb":
-        return usual
-    a = usual.architecture
-    options = dict(heads=a.heads, channels=a.channels)
-    own = {k: v for k in ("heads", "eta", "lam") if (v := getattr(config, k)) != getattr(a, k)}
-    # The official crate-identity always has one head.
-    if own and a.variant != "crate-identity" and _attempt(path, **options | own):
-        options |= own
-        listed = ", ".join(f"{k}={v} (usual: {getattr(a, k)})" for k, v in own.items())
-        warnings.warn(f"{usual.file} does not determine the run's {listed}", stacklevel=3)
-    return read_weights(path, norm_twice=False, **options)  # warns of what else is assumed
-
-
 def start_from(
     config: RunConfig,  # of any run
-    path: str | Path,  # an exported folder, a file of ours, or an official checkpoint
+    path: str | Path,  # an exported folder, or its file
 ) -> RunConfig:  # has a new id
     "The configuration that starts from the weights in a file; a `UserError` if we can't read them."
-    return config.replace(init=_read_start(config, path).digest)
+    return config.replace(init=read_weights(path).digest)
 
 # %% ../../nbs/training/step.ipynb #d4e00003
 def find_start(
@@ -167,7 +141,7 @@ def find_start(
         raise UserError(f"{begun}; give their file (--init FILE, or init=FILE)")
     if config.init is None:
         raise UserError(f"{begun}, but {path} is given; omit it, or use start_from(config, FILE)")
-    start = _read_start(config, path)
+    start = read_weights(path)
     if start.digest != config.init:
         raise UserError(f"{begun}, but {path} has the digest {start.digest}; give the first file")
     return start

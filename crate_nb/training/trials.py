@@ -8,14 +8,12 @@ __all__ = ['Trial', 'TrialResult', 'read_trial_result', 'Trials', 'run_trials']
 # %% ../../nbs/training/trials.ipynb #0f920003
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
-from .. import __version__
-from ..core import UserError, device_name, home, parse_json, progress_bar, read_file
+from ..core import UserError, home, parse_json, progress_bar, read_file
 from .runs import Identified, Seed, reading_fields
-from .records import Records, git_commit
+from .records import Records, provenance_of
 
 # %% ../../nbs/training/trials.ipynb #0f920006
 class Trial(Identified):
@@ -97,15 +95,7 @@ def _tried(experiment: str, trial: Trial, run: _Run) -> TrialResult:
     columns = {column for table in rows.values() for row in table for column in row}
     if both := columns & set(type(trial).model_fields):
         raise UserError(f"column {min(both)!r} of {experiment} is a field of its trials; rename it")
-    made = dict(
-        package=__version__,
-        commit=git_commit(),
-        torch=torch.__version__,
-        device=device_name(torch.device("cpu")),
-        threads=torch.get_num_threads(),
-        utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        seconds=round(time.perf_counter() - start, 2),
-    )
+    made = dict(seconds=round(time.perf_counter() - start, 2), **provenance_of(torch.device("cpu")))
     finite = "return finite numbers, or None where a quantity is not defined"
     with reading_fields(f"trial {trial.id} of {experiment} fails", finite):
         return TrialResult(
