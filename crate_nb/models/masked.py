@@ -297,7 +297,9 @@ def load_masked(
     sizes["image_size"] = math.isqrt(state["decoder_pos_embed"].shape[1] - 1) * patch
     sizes["depth"] = len(numbers_of(state, "blocks."))
     if variant == "vit-mae":
-        if len(state["decoder_embed.weight"]) != dim or any(key.endswith("attn.qkv.bias") for key in state):
+        if len(state["decoder_embed.weight"]) != dim or any(
+            key.endswith("attn.qkv.bias") for key in state
+        ):
             raise UserError(
                 "a checkpoint of Meta's MAE, whose encoder reads no mask tokens; we load only the "
                 "ViT-MAE of CRATE's repository, so run it with its original code"
