@@ -16,8 +16,7 @@ from typing import Any
 import torch, torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor
-from ..core import UserError, as_path, parse_json, tensor_digest
-from ..core import content_digest, user_errors
+from ..core import UserError, as_path, content_digest, parse_json, tensor_digest, user_errors
 from .checkpoints import MOST_LAYERS, load_weights, numbers_of, read_safetensors
 from .checkpoints import unwrap
 from .layer import VARIANTS

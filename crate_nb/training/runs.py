@@ -593,7 +593,7 @@ def _experiment(table: dict[str, Any]) -> Experiment:
     return Experiment(**(table | dict(runs=runs)))
 
 
-EXPERIMENTS: dict[str, Experiment] = {
+EXPERIMENTS: dict[str, Experiment] = {  # by name; append a `Grid` to the runs of one
     name: _made("experiment", name, _experiment, table) for name, table in _TABLES.items()
 }
 FOUR = ("crate-c", "crate-n", "crate-t", "crate")  # the variants of Figures 2, 3, Tables 2, 6

@@ -27,8 +27,7 @@ import pandas as pd, torch
 from ..core import UserError, WARNED, as_path, check_choice, core_count, pick_device
 from ..core import progress_bar, show_warning, warn_once, write_atomic
 from .data import SOURCES, dataset_name, dataset_sizes
-from .runs import OWN, EXPERIMENTS, Grid, RunConfig, SCALES
-from .runs import read_grid, read_rules
+from .runs import OWN, EXPERIMENTS, Grid, RunConfig, SCALES, read_grid, read_rules
 from .runs import scale_config, varied_fields, with_changes, without_idle
 from .records import Busy, Record, Store
 from .engine import ExecutionConfig, NotCaptured
