@@ -21,10 +21,11 @@ if TYPE_CHECKING:  # for annotations only
     import torch
 
 # %% auto #0
-__all__ = ['WARNED', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'project_root', 'data_file', 'home',
-           'temporary_home', 'write_atomic', 'user_errors', 'is_there', 'as_path', 'read_file', 'visible', 'parse_json',
-           'content_digest', 'tensor_digest', 'seed_from', 'generator', 'pick_device', 'to_device', 'full_precision',
-           'plain_torch', 'device_name', 'core_count', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
+__all__ = ['WARNED', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'main_script', 'project_root',
+           'data_file', 'home', 'temporary_home', 'write_atomic', 'user_errors', 'is_there', 'as_path', 'read_file',
+           'visible', 'parse_json', 'content_digest', 'tensor_digest', 'seed_from', 'generator', 'pick_device',
+           'to_device', 'full_precision', 'plain_torch', 'device_name', 'core_count', 'warn_once', 'progress_bar',
+           'show_warning', 'say_skipped']
 
 # %% ../nbs/core.ipynb #467f1bb1
 _LONGEST = 1500  # characters of a message
@@ -127,6 +128,12 @@ def resolve(
         return place
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def main_script() -> str | None:  # its path; None of a command or a notebook
+    "The script of this process, whose rows other processes need, too."
+    script = getattr(sys.modules["__main__"], "__file__", None) or ""
+    return os.path.abspath(script) if script.endswith(".py") else None
 
 # %% ../nbs/core.ipynb #ca30673e
 _package = Path(crate_nb.__file__).resolve().parent

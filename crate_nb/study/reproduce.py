@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 import pandas as pd
-from ..core import UserError, core_count, home, pick_device, progress_bar, write_atomic
+from ..core import UserError, core_count, home, main_script, pick_device, progress_bar
+from ..core import write_atomic
 from ..training.data import dataset_sizes
 from ..training.runs import EXPERIMENTS, RunConfig, varied_fields
 from ..training.records import Store, training_name
@@ -97,11 +98,14 @@ def dry_run(
 
 # %% ../../nbs/study/reproduce.ipynb #c42eb0ac
 def _kernels(folder: Path, environment: Mapping[str, str]) -> type:
-    "Kernels of this Python; a user's kernels, start-up files and back end don't count."
+    "Kernels of this Python with the rows of its script; a user's start-up files don't count."
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    if script := main_script():
+        begin = f"import runpy; runpy.run_path({script!r}, run_name='__mp_main__')"
+        argv.append(f"--IPKernelApp.exec_lines={[begin]!r}")
     inline = "module://matplotlib_inline.backend_inline"
     env = dict(IPYTHONDIR=str(folder), PYTHONSTARTUP="", MPLBACKEND=inline, **environment)
     spec = KernelSpec(argv=argv, env=env, display_name="crate_nb", language="python")

@@ -6,12 +6,12 @@
 __all__ = ['STATES', 'sweep_status', 'describe', 'wait_for', 'SlurmOptions', 'submit_slurm']
 
 # %% ../../nbs/training/slurm.ipynb #7e3e1d96
-import json, logging, os, re, runpy, shutil, subprocess, sys, time
+import json, logging, os, re, runpy, shutil, subprocess, time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 import pandas as pd, pydantic
-from ..core import UserError, check_choice, home, progress_bar, write_atomic
+from ..core import UserError, check_choice, home, main_script, progress_bar, write_atomic
 from .runs import Positive, RunConfig, Strict
 from .records import Store
 from .engine import ExecutionConfig, as_execution
@@ -187,9 +187,7 @@ class _Job:
 
     def __init__(self, config: RunConfig, execution: ExecutionConfig, work: Work):
         self.config, self.execution, self.work, self.home = config, execution, work, str(home())
-        # The script of this process may have added rows; a command or notebook has none.
-        script = getattr(sys.modules["__main__"], "__file__", None) or ""
-        self.script = script if script.endswith(".py") else None
+        self.script = main_script()
 
     def __call__(self) -> str:
         os.environ["CRATE_NB_HOME"] = self.home

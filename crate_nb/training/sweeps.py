@@ -34,7 +34,7 @@ from .engine import ExecutionConfig, NotCaptured
 from .engine import as_execution, cpu_threads, pick_engine
 from .step import Batches, Step, build_model, check_same_images, data_for
 from .step import layer_of_step, logger, task_of, total_steps
-from .loop import Paused, tidy, train
+from .loop import Paused, train
 
 # %% ../../nbs/training/sweeps.ipynb #16a00002
 def dataset_label(
@@ -427,8 +427,6 @@ def sweep_local(
     """
     execution = as_execution(execution, **options)
     missing = [c for c in configs if force or not work.is_done(execution.store(c).get(c))]
-    for c in {*configs} - {*missing}:
-        tidy(execution.store(c), c.id)
     if missing or execution.data is not None:  # fail early if the data are unreadable
         first = configs[0]
         check_same_images(execution.store(first), data_for(first, execution.data), first)
