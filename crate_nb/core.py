@@ -4,7 +4,7 @@
 
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
-import difflib, hashlib, importlib, io, json, logging, math, os
+import difflib, hashlib, io, json, logging, math, os, pkgutil
 import re, reprlib, sys, tempfile, warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -124,10 +124,7 @@ def resolve(
     place: object,  # "package.module:name", or an object
 ) -> Any:  # the named object, or `place` itself if it is an object
     "Import the object that a row of a table names."
-    if not isinstance(place, str):
-        return place
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return pkgutil.resolve_name(place) if isinstance(place, str) else place
 
 
 def main_script() -> str | None:  # its path; None of a command or a notebook

@@ -20,8 +20,8 @@ from typing import Any, Self, cast, get_args
 import math, torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, check_choice, resolve
-from .compress import Output
-from .layer import Layer, VARIANTS, Variant, layer_flops, layer_paths
+from .compress import Output, count_flops
+from .layer import Layer, VARIANTS, Variant, layer_paths
 
 # %% ../../nbs/models/family.ipynb #573c4df4
 def check_sizes(
@@ -243,21 +243,11 @@ class ConvStem(nn.Sequential):
         second = nn.Conv2d(self.width // 2, self.width, 3, stride=2, padding=1)
         super().__init__(first, nn.GELU(), second, nn.GELU())
 
-    def flops(
-        self,
-        pixels: int,  # of an image
-    ) -> int:  # for one image
-        "FLOP of both convolutions."
-        first, second = (k.numel() for k in self._kernels())
-        return 2 * pixels * first + 2 * (pixels // 4) * second
-
     def paths(self) -> Tensor:  # (64,) float64
         "Path weights from all values of an image to each feature."
-        first, second = (k.double().square().sum((2, 3)) for k in self._kernels())
+        kernels = (p for p in self.parameters() if p.ndim == 4)
+        first, second = (k.double().square().sum((2, 3)) for k in kernels)
         return second @ first.sum(1)
-
-    def _kernels(self) -> list[Tensor]:
-        return [p for p in self.parameters() if p.ndim == 4]
 
 # %% ../../nbs/models/family.ipynb #6b0d0050
 def prepend(
@@ -574,18 +564,12 @@ class Classifier(LayeredClassifier):
 
 # %% ../../nbs/models/family.ipynb #1405cd44
 def model_flops(
-    model: Classifier,  # of any variant
+    model: LayeredModel,  # of any variant
     batch: int = 1,  # images
 ) -> int:  # for the whole batch
-    "FLOP of the matrix products in a forward pass to the logits."
-    check_model(model.architecture, "classifier")
-    n, a, tokeniser = model.architecture.patches, model.architecture, model.tokeniser
-    embedding = tokeniser.embed.get_parameter("1.weight").numel()
-    ends = 2 * batch * (n * embedding + a.dim * a.num_classes)  # embedding, head
-    if tokeniser.stem is not None:
-        ends += batch * tokeniser.stem.flops(n * a.patch_size**2)
-    inner = sum(layer_flops(layer, n + 1, batch) for layer in model.layers[:-1])
-    return ends + inner + layer_flops(model.layers[-1], n + 1, batch, model.read)
+    "FLOP of the matrix products in a forward pass, to the logits or pixels."
+    a = model.architecture
+    return count_flops(model, (batch, a.channels, a.image_size, a.image_width or a.image_size))
 
 # %% ../../nbs/models/family.ipynb #1cd5b446
 def model_paths(
@@ -792,11 +776,8 @@ def count_parameters(model: nn.Module) -> int:
 def predict_parameters(
     **sizes,  # fields of `Architecture`
 ) -> int:  # equals `count_parameters`
-    "Compute a classifier's number of trainable parameters without building it."
+    "The number of trainable parameters of a classifier, without its weights."
     a = Architecture(**sizes)
     check_model(a, "classifier")
     with torch.device("meta"):  # no memory, no random draws
-        layer, tokeniser = a.layer(), count_parameters(Tokeniser(a))
-    shared = count_parameters(layer.steps) if layer.steps else 0  # by all layers
-    layers = shared + a.distinct_layers * (count_parameters(layer) - shared)
-    return tokeniser + layers + 2 * a.dim + (a.dim + 1) * a.num_classes
+        return count_parameters(make_model(a))

@@ -142,14 +142,6 @@ class TokenSteps(nn.Module):
         read = F.gelu(self.embed(self.waves()) + self.norm(z))
         return F.linear(read, self.out.weight.chunk(2)[sublayer], self.out.bias.chunk(2)[sublayer])
 
-    def flops(
-        self,
-        count: int,  # tokens that the layer returns
-    ) -> int:  # of both step sizes
-        "FLOP: 4 d^2 per token, and 2 d (d + width) per sublayer for the recurrence."
-        dim = self.norm.weight.numel()
-        return 4 * dim * (count * dim + dim + self.width)
-
 # %% ../../nbs/models/hyperset.ipynb #a6d6a587
 COMPRESS["bisoftmax"] = BiSoftmaxAttention
 SPARSIFY["tied-mlp"] = TiedMLP

@@ -23,7 +23,7 @@ from ..training.measured import srr_of
 from ..measures.formulas import MEASURES, PUBLISHED
 from ..measures.measure import MeasureSettings
 from ..measures.correlation import Parts, TwoWay, draws_about_estimate, granulated, kendall
-from ..measures.correlation import measures_in, overall_table, percentile_interval
+from ..measures.correlation import overall_table, percentile_interval
 from ..measures.correlation import two_way, two_way_parts, weighted_tau
 from ..measures.intervals import Estimate
 
@@ -219,7 +219,7 @@ def tau_table(
 ) -> pd.DataFrame:  # index: measures; the axes, psi, and the columns of `overall_table`
     "Granulated taus of all measures, Psi, and the overall tau with its interval."
     table, rows = study.table.assign(SRR=study.values("SRR", eps)), {}
-    for m in measures_in(table):
+    for m in (m for m in MEASURES if m in table):  # older records lack some
         rows[m] = {axis: granulated(table, m, axis, study.axes) for axis in study.axes}
         rows[m]["psi"] = float(np.mean(list(rows[m].values())))
     return pd.DataFrame.from_dict(rows, orient="index").join(overall_table(table, study.cells))

@@ -410,7 +410,7 @@ def files_state(
     "The files of a folder, when they were written, and their sizes."
     if spec in SOURCES:
         return ()
-    files = [f for f in visible_files(as_path(spec).resolve(), "") if f.is_file()]
+    files = [f for f in visible_files(as_path(spec).resolve()) if f.is_file()]
     return tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
 
 # %% ../../nbs/training/data.ipynb #da7a5051

@@ -281,12 +281,6 @@ def _resume(path: Path, step: Step, digest: str) -> Progress:
     return load_checkpoint(path, identity, step.model, step.optimizer, device)
 
 
-def _take_step(step: Step, number: int, images: int, x: Tensor, y: Tensor):
-    c = step.config
-    torch.manual_seed(seed_from(c.seed, "dropout", number))  # also for a layer of yours that draws
-    step(x, y, layer_of_step(c, number), learning_rate(c, number, total_steps(c, images)))
-
-
 class Trainer:
     "Trains one run on one device, from its checkpoint to its end."
 
@@ -330,12 +324,14 @@ class Trainer:
         return p
 
     def _epoch(self):
-        p = self.progress
+        c, p, total = self.config, self.progress, total_steps(self.config, len(self.batches.x))
         for x, y in self.batches.epoch(p.epoch, p.step):
             number = p.epoch * self.batches.steps_per_epoch + p.step
             p.step += 1
+            # also for a layer of yours that draws
+            torch.manual_seed(seed_from(c.seed, "dropout", number))
             try:
-                _take_step(self.step, number, len(self.batches.x), x, y)
+                self.step(x, y, layer_of_step(c, number), learning_rate(c, number, total))
             except (NotCaptured, OtherRun):
                 raise
             except UserError as e:  # a rate of tokens that are not finite

@@ -9,7 +9,7 @@ __all__ = ['MEASURE', 'MEASURE_PUBLISHED', 'MEASURE_TOLERANCE', 'Images', 'folde
 
 # %% ../../nbs/training/measured.ipynb #59286b52
 import math, time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -233,11 +233,6 @@ def is_measured(
     )
 
 # %% ../../nbs/training/measured.ipynb #14ea0035
-def _unknown_values(measures: dict[str, Any]) -> dict[str, float | None]:
-    "Values of measures that are not registered in this process."
-    return {k: v for k, v in measures.get("values", {}).items() if k not in MEASURES}
-
-
 def _measured(record: Record, found: dict[float | None, dict], seconds: float) -> Record:
     "The record with its measures, and the commit and the time of their computation."
     made = dict(
@@ -281,7 +276,7 @@ def _measures_at(
     found = measures_of(*_load(record, execution, settings, level))
     if settings == MeasureSettings():  # will be stored
         recorded = record.ends()[level]
-        found["values"] = _unknown_values(recorded) | found["values"]
+        found["values"] = recorded.get("values", {}) | found["values"]  # also unregistered ones
         old = recorded.get("beside", {})  # older records fitted temperatures to test images
         found["beside"] |= {k: v for k, v in old.items() if found["beside"].get(k) is None}
     return found
@@ -316,13 +311,6 @@ MEASURE_PUBLISHED = replace(MEASURE, is_done=partial(is_measured, names=PUBLISHE
 MEASURE_TOLERANCE = 0.02  # relative, the accuracy of 1/sigma^2
 
 
-def _agrees(then: float | None, now: float | None) -> bool:
-    "Whether two values agree within the tolerance; None agrees with None."
-    if then is None or now is None:
-        return then is now
-    return math.isclose(then, now, rel_tol=MEASURE_TOLERANCE)
-
-
 def compare_measures(
     record: Record,  # the recorded run
     again: Record,  # the same run, measured again
@@ -340,8 +328,8 @@ def compare_measures(
         if name in MEASURES
     ]
     table = pd.DataFrame(rows, columns=["measure", "record", "again"])
-    table["agrees"] = [_agrees(row["record"], row["again"]) for row in rows]
     first, second = table.record.astype(float), table.again.astype(float)
+    table["agrees"] = np.isclose(second, first, rtol=MEASURE_TOLERANCE, atol=0, equal_nan=True)
     table.insert(3, "difference", second / first - 1)
     return table
 
@@ -413,34 +401,22 @@ def type_means(
     return counts.join(numbers)[counts.reached * 2 >= counts.runs]
 
 # %% ../../nbs/training/measured.ipynb #b01cda7a
-_NUMBERS = ("layer", "rate", "subspace_rate", "l0", "l1")
-
-
-def _recorded(srr: Mapping[str, Sequence]) -> str:
-    epses = ", ".join(f"{e:g}" for e in sorted(set(srr["eps"])))
-    layernorms = ", ".join(sorted(set(srr["layernorm"])))
-    return f"eps {epses}; LayerNorm {layernorms}"
-
-
-def _chosen_terms(record: Record, eps: float, layernorm: str) -> dict[str, np.ndarray]:
-    "SRR terms under one choice, one per layer."
-    srr = record.measures["srr"]
-    chosen = (np.array(srr["eps"]) == eps) & (np.array(srr["layernorm"]) == layernorm)
-    if not chosen.any():
-        raise UserError(
-            f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}; "
-            f"recorded: {_recorded(srr)}"
-        )
-    return {name: np.array(srr[name], dtype=float)[chosen] for name in _NUMBERS}
-
-
 def srr_terms_of(
     record: Record,  # of a measured run
     eps: float = 0.5,  # a recorded distortion
     layernorm: str = "removed",  # removed or kept
 ) -> pd.DataFrame:  # one row per layer: layer, rate, subspace_rate (nats per sample), l0, l1
     "SRR terms of a record under one choice; a `UserError` if they were not recorded."
-    return pd.DataFrame(_chosen_terms(record, eps, layernorm))
+    srr = pd.DataFrame(record.measures["srr"])
+    chosen = srr[(srr.eps == eps) & (srr.layernorm == layernorm)]
+    if chosen.empty:
+        epses = ", ".join(f"{e:g}" for e in sorted(set(srr.eps)))
+        raise UserError(
+            f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}; recorded: "
+            f"eps {epses}; LayerNorm {', '.join(sorted(set(srr.layernorm)))}"
+        )
+    numbers = ["layer", "rate", "subspace_rate", "l0", "l1"]
+    return chosen[numbers].astype(float).reset_index(drop=True)
 
 # %% ../../nbs/training/measured.ipynb #10b0002e
 def srr_of(
@@ -451,5 +427,6 @@ def srr_of(
     layernorm: str = "removed",  # removed or kept
 ) -> float:  # nats per sample, plus `lam` times a count
     "SRR measure of a record under other choices; a `UserError` if they were not recorded."
-    terms = _chosen_terms(record, eps, layernorm)
-    return float(np.mean(terms["subspace_rate"] - terms["rate"] + lam * terms[sparsity]))
+    terms = srr_terms_of(record, eps, layernorm)
+    by_layer = terms.subspace_rate - terms.rate + lam * terms[sparsity]
+    return float(np.mean(by_layer.to_numpy()))  # nan if a layer has none

@@ -96,9 +96,8 @@ def _no_folder(error: OSError):
 
 def visible_files(
     folder: Path,  # searched recursively
-    *endings: str,  # wanted suffixes, in lower case
 ) -> list[Path]:  # sorted
-    "Find the files below a folder with certain suffixes, except hidden ones."
+    "Find the files below a folder, except hidden ones."
     found, seen = [], set()
     for at, folders, names in os.walk(folder, onerror=_no_folder, followlinks=True):
         real = os.path.realpath(at)
@@ -106,7 +105,7 @@ def visible_files(
             raise UserError(f"two paths lead to the folder {at}; remove the link")
         seen.add(real)
         folders[:] = [f for f in folders if f[0] != "." and f.lower() not in _OF_SYSTEMS]
-        found += [Path(at, n) for n in names if n[0] != "." and n.lower().endswith(endings)]
+        found += [Path(at, n) for n in names if n[0] != "."]
     return sorted(path for path in found if path.is_file() or path.is_symlink())
 
 
@@ -126,7 +125,7 @@ def find_images(
     folder: Path,  # searched recursively
 ) -> list[Path]:  # sorted
     "Find the images below a folder; warn of files that we can't read."
-    return _images_in(visible_files(folder, ""), folder)
+    return _images_in(visible_files(folder), folder)
 
 # %% ../../nbs/training/pictures.ipynb #b1c70010
 _SPLITS = {
@@ -229,7 +228,7 @@ def find_layout(
 ) -> Layout:
     "The layout of a folder; a `UserError` if it is not one complete data set."
     folder = folder.absolute()
-    listed = visible_files(folder, "")
+    listed = visible_files(folder)
     parquet = [f for f in listed if f.suffix.lower() == ".parquet"]
     pictures = _images_in(listed, folder)
     if tables := [f for f in listed if f.stem == "metadata"]:
