@@ -401,22 +401,27 @@ def type_means(
     return counts.join(numbers)[counts.reached * 2 >= counts.runs]
 
 # %% ../../nbs/training/measured.ipynb #b01cda7a
+def _chosen_terms(record: Record, eps: float, layernorm: str) -> dict[str, np.ndarray]:
+    "SRR terms under one choice, one value per layer; in numpy, as Table 1 reads many."
+    srr = record.measures["srr"]
+    chosen = (np.array(srr["eps"]) == eps) & (np.array(srr["layernorm"]) == layernorm)
+    if not chosen.any():
+        epses = ", ".join(f"{e:g}" for e in sorted(set(srr["eps"])))
+        raise UserError(
+            f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}; recorded: "
+            f"eps {epses}; LayerNorm {', '.join(sorted(set(srr['layernorm'])))}"
+        )
+    numbers = ("layer", "rate", "subspace_rate", "l0", "l1")
+    return {name: np.array(srr[name], dtype=float)[chosen] for name in numbers}
+
+
 def srr_terms_of(
     record: Record,  # of a measured run
     eps: float = 0.5,  # a recorded distortion
     layernorm: str = "removed",  # removed or kept
 ) -> pd.DataFrame:  # one row per layer: layer, rate, subspace_rate (nats per sample), l0, l1
     "SRR terms of a record under one choice; a `UserError` if they were not recorded."
-    srr = pd.DataFrame(record.measures["srr"])
-    chosen = srr[(srr.eps == eps) & (srr.layernorm == layernorm)]
-    if chosen.empty:
-        epses = ", ".join(f"{e:g}" for e in sorted(set(srr.eps)))
-        raise UserError(
-            f"record {record.id} has no SRR for eps {eps:g}, LayerNorm {layernorm}; recorded: "
-            f"eps {epses}; LayerNorm {', '.join(sorted(set(srr.layernorm)))}"
-        )
-    numbers = ["layer", "rate", "subspace_rate", "l0", "l1"]
-    return chosen[numbers].astype(float).reset_index(drop=True)
+    return pd.DataFrame(_chosen_terms(record, eps, layernorm))
 
 # %% ../../nbs/training/measured.ipynb #10b0002e
 def srr_of(
@@ -427,6 +432,5 @@ def srr_of(
     layernorm: str = "removed",  # removed or kept
 ) -> float:  # nats per sample, plus `lam` times a count
     "SRR measure of a record under other choices; a `UserError` if they were not recorded."
-    terms = srr_terms_of(record, eps, layernorm)
-    by_layer = terms.subspace_rate - terms.rate + lam * terms[sparsity]
-    return float(np.mean(by_layer.to_numpy()))  # nan if a layer has none
+    terms = _chosen_terms(record, eps, layernorm)
+    return float(np.mean(terms["subspace_rate"] - terms["rate"] + lam * terms[sparsity]))
