@@ -181,15 +181,12 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     _check_options(recorded, force, budget, dry)
     deadline = None if budget is None else time.time() + _seconds(budget)
     from crate_nb.training.sweeps import execution_of
-    from crate_nb.study.frames import recorded_label
     from crate_nb.study.results import Parameters, chosen, default_results
     from crate_nb.study.reproduce import ReproduceConfig, dry_run, reproduce
 
     project_root()  # fail before any work without a clone
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only) if only else default_results(scale, recorded)
-    if recorded and dataset is None:
-        dataset = recorded_label(scale)  # another data set, if only that is recorded
     execution = execution_of(scale, dataset, device, workers=workers, deadline=deadline)
     order = ReproduceConfig(results, scale, execution, dataset, p.seeds, recorded, force)
     if dry:

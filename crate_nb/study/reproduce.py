@@ -23,6 +23,7 @@ from ..training.engine import ExecutionConfig, as_execution
 from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue
 from ..training.sweeps import train_all
 from ..measures.intervals import Estimate
+from .frames import recorded_label
 from .figures import plus_minus
 from ..training.measured import MEASURE_PUBLISHED
 from .report import write_report
@@ -40,6 +41,10 @@ class ReproduceConfig:
     seeds: tuple[int, ...] | None = None  # of the runs to train; None: the scale's seeds
     recorded: bool = False  # draw from records, without training
     force: bool = False  # train recorded runs again
+
+    def __post_init__(self):
+        if self.recorded and self.dataset is None:  # another data set, if only that is recorded
+            object.__setattr__(self, "dataset", recorded_label(self.scale))
 
 # %% ../../nbs/study/reproduce.ipynb #0df32687
 Part = tuple[list[RunConfig], Work]  # runs to train together, in this order, and what to do

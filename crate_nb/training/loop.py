@@ -24,14 +24,8 @@ from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
 from .augment import SHIFTS
 from .runs import RunConfig, rule_digests, varied_fields, without_idle
-from crate_nb.training.records import (
-    Record,
-    Store,
-    check_record,
-    git_commit,
-    provenance_of,
-    training_command,
-)
+from .records import Record, Store, check_record, git_commit
+from .records import provenance_of, training_command
 from .engine import Engine, ExecutionConfig, NotCaptured
 from .engine import as_execution, can_compile, cpu_threads, is_long
 from .engine import own_stream, pick_engine
