@@ -4,37 +4,28 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import io, json, os, platform, re, shlex, shutil, sys, tempfile, time, warnings
+import json, os, re, shutil, sys, time, warnings
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
-from .core import UserError, as_path, check_choice, home, pick_device
-from .core import project_root, show_warning, write_atomic
+from .core import UserError, check_choice, pick_device, project_root, show_warning
 
 if TYPE_CHECKING:  # for annotations only
     import pandas as pd
     from crate_nb.training.runs import RunConfig
     from crate_nb.training.records import Record
-    from crate_nb.study.reproduce import ReproduceConfig
 
 # %% auto #0
-__all__ = ['cli', 'main', 'reproduce_command', 'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_best',
-           'runs_show', 'runs_check', 'data_command', 'sweep_command', 'measure_command', 'export_command',
-           'predict_command', 'doctor_command']
+__all__ = ['cli', 'main', 'reproduce_command', 'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_show',
+           'runs_check', 'data_command', 'sweep_command', 'measure_command', 'export_command', 'predict_command']
 
 # %% ../nbs/cli.ipynb #c7a1f0de
-class _Commands(click.Group):
-    def get_command(self, ctx, name):
-        return super().get_command(ctx, check_choice("command", name, self.commands))
-
-
 _CONTEXT = dict(help_option_names=["-h", "--help"], show_default=True, max_content_width=110)
 
 
-@click.group(cls=_Commands, context_settings=_CONTEXT)
+@click.group(context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="crate-nb")
 def cli():
     """Reproduce a study of sparse rate reduction in transformer-like models.
@@ -44,14 +35,6 @@ def cli():
     """
 
 # %% ../nbs/cli.ipynb #dfa01730
-def _message(mistake: click.ClickException | UserError) -> str:
-    if isinstance(mistake, UserError):
-        return str(mistake)
-    message, ctx = mistake.format_message().rstrip("."), getattr(mistake, "ctx", None)
-    is_train = ctx is not None and ctx.command.name == "train"
-    return message + "; set fields of a run with --set NAME=VALUE" * is_train
-
-
 def main(
     args: Sequence[str] | None = None,  # words after `crate-nb`; None: `sys.argv`
 ):
@@ -62,15 +45,15 @@ def main(
     try:
         with warnings.catch_warnings():
             warnings.showwarning = show_warning
-            code = cli.main(args, prog_name="crate-nb", standalone_mode=False) or 0
-    except click.exceptions.NoArgsIsHelpError as e:
-        click.echo(e.ctx.get_help())
+            code = cli.main(args, prog_name="crate-nb", standalone_mode=False)
+    except click.ClickException as e:
+        e.show()
+        code = e.exit_code
+    except UserError as e:
+        click.echo(f"error: {e}", err=True)
         code = 2
-    except (click.ClickException, UserError) as e:
-        click.echo("error: " + " ".join(_message(e).split()), err=True)
-        code = 2
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("\ninterrupted; run the same command again to resume", err=True)
+    except click.Abort:
+        click.echo("interrupted; run the same command again to resume", err=True)
         code = 130
     sys.exit(code)
 
@@ -79,18 +62,12 @@ _SCALES = "quick, small, medium, untrained, paper"
 _NAMES = "digits, cifar10, cifar100, cifar10-jpeg75"
 _DATASETS = f"{_NAMES}, or a folder of images or parquet files, see crate-nb data."
 _scale = click.option("--scale", default="quick", help=f"One of {_SCALES}.")
-_scale_or_own = click.option(
-    "--scale", default="quick", help=f"One of {_SCALES}, or own (runs of other sizes)."
-)
 _any_scale = click.option(
     "--scale", help=f"Scale of the record: one of {_SCALES}, or own.  [default: search all]"
 )
 _dataset = click.option("--dataset", help=f"{_DATASETS}  [default: the scale's]")
-_init = click.option(
-    "--init", metavar="FILE", help="Weights file that the run started from, if any."
-)
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
-_initial = click.option(
+_init = click.option(
     "--init",
     metavar="FILE",
     help="Initial weights: an exported folder or its file. We draw a new classification head and "
@@ -101,45 +78,12 @@ _workers = click.option(
 )
 _force = click.option("--force", is_flag=True, help="Train recorded runs again.")
 
-# %% ../nbs/cli.ipynb #c1100010
-def _writable(folder: Path):
-    "Fail now rather than after an hour of training."
-    write_atomic(folder / ".writable", "").unlink()
-
-
-def _say_drawn(order: ReproduceConfig, not_drawn: Mapping[str, str]):
-    from crate_nb.study.results import saved_results
-
-    folder = home() / "figures" / order.scale
-    saved = saved_results(folder)
-    for name in (result.name for result in order.results):
-        files = [f"{about.name}.png" for about in saved.get(name, []) if about.kind == "figure"]
-        there = " ".join([f"{os.path.relpath(folder)}/", *files])
-        click.echo(f"{name}: {f'not drawn: {not_drawn[name]}' if name in not_drawn else there}")
-
-
-def _say_left(left: Sequence[RunConfig], recorded: bool):
-    from crate_nb.training.records import training_name
-
-    how = "omit --recorded to train them" if recorded else "run the same command again to resume"
-    if left:
-        first = f"{left[0].variant} ({training_name(left[0])}, seed {left[0].seed})"
-        click.echo(f"\n{len(left)} runs are not recorded; the next is {first}; {how}")
-
 # %% ../nbs/cli.ipynb #c1100013
 def _seconds(text: str) -> float:
     "Convert 90s, 9m or 2h to seconds."
     if given := re.fullmatch(r"(\d+|\d*\.\d+)([smh])", text):
         return float(given[1]) * {"s": 1, "m": 60, "h": 3600}[given[2]]
     raise UserError(f"--budget {text!r}: give a time such as 90s, 9m or 2h")
-
-
-def _check_options(recorded: bool, force: bool, budget: str | None, dry: bool):
-    if force and budget:
-        raise UserError("--force with --budget trains the same runs again; use only one of them")
-    for other, given in {"--force": force, "--budget": budget, "--dry-run": dry}.items():
-        if recorded and given:
-            raise UserError(f"--recorded trains nothing, so {other} has no effect; omit one")
 
 
 @cli.command("reproduce")
@@ -178,25 +122,24 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
 
     Recorded runs are reused; missing runs are trained.
     """
-    _check_options(recorded, force, budget, dry)
-    deadline = None if budget is None else time.time() + _seconds(budget)
     from crate_nb.training.sweeps import execution_of
     from crate_nb.study.results import Parameters, chosen, default_results
     from crate_nb.study.reproduce import ReproduceConfig, dry_run, reproduce
 
-    project_root()  # fail before any work without a clone
+    deadline = None if budget is None else time.time() + _seconds(budget)
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only) if only else default_results(scale, recorded)
     execution = execution_of(scale, dataset, device, workers=workers, deadline=deadline)
     order = ReproduceConfig(results, scale, execution, dataset, p.seeds, recorded, force)
     if dry:
         return click.echo(dry_run(order))
-    _writable(home() / "figures" / scale)
-    _writable(home() / "data" / "runs" / scale)
     report, not_drawn, left = reproduce(order)
-    _say_drawn(order, not_drawn)
-    _say_left(left, recorded)
-    click.echo(f"\nreport: {os.path.relpath(report)}")
+    for name, why in not_drawn.items():
+        click.echo(f"{name}: not drawn: {why}")
+    if left:
+        how = "omit --recorded to train them" if recorded else "run the same command again"
+        click.echo(f"{len(left)} runs are not recorded; {how}")
+    click.echo(f"report: {os.path.relpath(report)}")
     if not_drawn and not recorded and not execution.is_late:
         raise UserError(f"not drawn: {', '.join(not_drawn)}; the reasons are above")
 
@@ -206,66 +149,40 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
 def copy_command(folder):
     """Copy notebooks, guides, tables and records to a folder.
 
-    DIR must be new or empty. Every command works there as in a clone of the repository. The
-    exported models of data/models are only in the repository.
+    DIR must be new. Every command works there as in a clone of the repository. The exported models
+    of data/models are only in the repository.
     """
     source = Path(__file__).parent / "project"
     if not source.is_dir():  # only an installed package has the project's files
-        here = f"crate_nb runs from the clone {project_root()}"
-        raise UserError(f"{here}; work there, or make another clone with git")
-    if folder.is_file() or folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder} already exists; name a new or an empty folder")
-    _writable(folder.parent)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
-        shutil.copytree(source, Path(beside) / folder.name)
-        os.replace(Path(beside) / folder.name, folder)
-    click.echo(
-        f"copied: {folder}; continue with: cd {shlex.quote(str(folder))} && crate-nb reproduce"
-    )
+        raise UserError(f"crate_nb runs from the clone {project_root()}; work there")
+    if folder.exists():
+        raise UserError(f"{folder} already exists; name a new folder")
+    shutil.copytree(source, folder)
+    click.echo(f"copied: {folder}; continue with: cd {folder} && crate-nb reproduce")
 
 # %% ../nbs/cli.ipynb #1802d904
-def _setting(text: str, option: str = "--set") -> tuple[str, Any]:
-    "Split `key=value`; the value is JSON, or Python's None, True or False, or else text."
-    key, eq, value = text.partition("=")
+def _setting(text: str) -> tuple[str, Any]:
+    "Split `name=value`; the value is JSON, or Python's None, True or False, or else text."
+    name, eq, value = text.partition("=")
     if not eq:
-        raise UserError(f"{option} {text!r}: write it as name=value, such as {option} lr=0.001")
-    words = {"None": None, "none": None, "True": True, "False": False}  # as in Python and grids
+        raise UserError(f"--set {text!r}: write it as name=value, such as --set lr=0.001")
+    words = {"None": None, "True": True, "False": False}  # as in Python
     try:
-        return key, words[value] if value in words else json.loads(value)
-    except (ValueError, RecursionError):
-        return key, value
-
-
-_WITH_OPTIONS = {"dataset", "scale", "init"}  # these have an option, so `--set` rejects them
-
-
-def _changes(settings: Sequence[str]) -> dict[str, Any]:
-    changes = dict(map(_setting, settings))
-    if len(changes) < len(settings):
-        raise UserError("--set names a field twice; give each field one value")
-    if clash := _WITH_OPTIONS & changes.keys():
-        raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
-    return changes
+        return name, words[value] if value in words else json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _settings(text: str):
     return click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=text)
 
 
-class _Train(click.Command):
-    def format_options(self, ctx, formatter):
-        from crate_nb.training.runs import RunConfig
-
-        super().format_options(ctx, formatter)
-        with formatter.section("Fields of --set (defaults: the scale's)"):
-            fields = RunConfig.model_fields.items()
-            shown = [(k, str(f.description)) for k, f in fields if k not in _WITH_OPTIONS]
-            formatter.write_dl(shown)
-
-
-@cli.command("train", cls=_Train)
+@cli.command("train")
 @_scale
-@_settings("Change a field of the configuration, such as variant=crate-t; repeat for more.")
+@_settings(
+    "Change a field of RunConfig, such as variant=crate-t; repeat for more. An unknown name prints "
+    "the list."
+)
 @_dataset
 @_device
 @click.option(
@@ -274,20 +191,22 @@ class _Train(click.Command):
     default=1,
     help="CPU threads; only runs with the same number are equal bit for bit.",
 )
-@_initial
+@_init
 @click.option(
     "--recipe", help="Published way of training, hyper-set or crate-finetuning; --set overrides it."
 )
 @_force
 def train_command(scale, settings, dataset, device, threads, init, recipe, force):
     "Train one run of a scale, with some fields changed."
-    changes = _changes(settings)
     from crate_nb.training.runs import scale_config
     from crate_nb.training.records import Store
     from crate_nb.training.step import start_from
     from crate_nb.training.loop import train
     from crate_nb.training.sweeps import dataset_label, execution_of, fit_sizes, folder_sizes
 
+    changes = dict(map(_setting, settings))
+    if clash := {"dataset", "scale", "init"} & changes.keys():
+        raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
     label = dataset_label(scale, dataset)
     execution = execution_of(scale, dataset, device, threads=threads, init=init)
     config = scale_config(scale, label, recipe, **changes)
@@ -303,101 +222,44 @@ def train_command(scale, settings, dataset, device, threads, init, recipe, force
     click.echo(json.dumps(dict(id=record.id, **shown, record=path), indent=1))
 
 # %% ../nbs/cli.ipynb #8dcd8020
-@cli.group("runs", cls=_Commands)
+@cli.group("runs")
 def runs_group():
     "List, show and check the records of a scale."
 
 # %% ../nbs/cli.ipynb #c1100016
-_COLUMNS = ("dataset", "variant", "training", "seed")  # of `runs list`, in sorting order
-_NOT_LISTED = set(  # fields shown by `training`, or of what is recorded
-    "init srr_layer epochs test_size test_every probe_epochs probe_size probe_eps".split()
-)
-
-
-def _kept_at(scale: str) -> str:
-    from crate_nb.training.runs import OWN, SCALES
-
-    return check_choice("scale", scale, [*SCALES, OWN])
-
-
-def _selected(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
-    for text in conditions:
-        name, value = _setting(text, "--where")
-        value = text.partition("=")[2] if name == "id" else value  # 12345678e901 is no number
-        column = rows[check_choice("field of --where", name, rows.columns)]
-        rows = rows[column.isna() if value is None else [v == value for v in column]]
-    return rows
-
-
-def _run_list(rows: pd.DataFrame) -> str:
-    "One line per record; the columns of `_COLUMNS` with one value go to a line below the table."
-    from crate_nb.training.runs import RunConfig
-
-    fields = [*_COLUMNS, *(k for k in RunConfig.model_fields if k not in {*_COLUMNS, *_NOT_LISTED})]
-    vary = [k for k in fields if k in rows and rows[k].astype(str).nunique() > 1]
-    last = ["epochs", "val_accuracy", "test_accuracy", "seconds", "utc"]
-    # a task may have no accuracy
-    table = rows[["id", *vary, *(k for k in last if k in rows)]]
-    table = table.sort_values([*(k for k in _COLUMNS if k in vary), "utc"])
-    table = table.round({"val_accuracy": 2, "test_accuracy": 2})
-    table["utc"] = table.utc.str[:16].str.replace("T", " ")
-    same = "".join(f"; {k} {rows[k].iloc[0]}" for k in _COLUMNS if k not in vary)
-    return f"{table.to_string(index=False)}\n{len(rows)} record{'s' * (len(rows) > 1)}{same}"
-
-
-_where = click.option(
-    "--where",
-    "conditions",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Only records with this value, such as variant=crate; repeat for more.",
-)
-
-
 @runs_group.command("list")
-@_scale_or_own
-@_where
-def runs_list(scale, conditions):
-    "List records, one per line."
+@click.option("--scale", default="quick", help=f"One of {_SCALES}, or own (runs of other sizes).")
+def runs_list(scale):
+    "List records, one per line, with the fields in which they differ."
+    from crate_nb.training.runs import OWN, SCALES, RunConfig
     from crate_nb.training.records import Store
 
-    rows = Store(_kept_at(scale)).frame()
-    rows = _selected(rows, conditions) if len(rows) else rows
-    none = " with ".join(filter(None, [f"no records of scale {scale}", " ".join(conditions)]))
-    click.echo(_run_list(rows) if len(rows) else none)
-
-# %% ../nbs/cli.ipynb #be573201
-@runs_group.command("best")
-@_scale_or_own
-@_where
-def runs_best(scale, conditions):
-    "Rank configurations by validation score on shared seeds."
-    from crate_nb.training.records import Store
-    from crate_nb.training.sweeps import best_runs
-
-    store = Store(_kept_at(scale))
-    rows = store.frame()
-    ids = _selected(rows[rows.val_size > 0], conditions)["id"] if len(rows) else ()
-    found = best_runs(filter(None, map(store.get, ids)))
-    click.echo(found.drop(columns="config").to_string(index=False))
+    rows = Store(check_choice("scale", scale, [*SCALES, OWN])).frame()
+    if rows.empty:
+        return click.echo(f"no records of scale {scale}")
+    first, last = ["dataset", "variant", "training", "seed"], ["epochs", "test_accuracy", "utc"]
+    fields = [k for k in RunConfig.model_fields if k not in [*first, *last]]
+    varied = [k for k in fields if rows[k].astype(str).nunique() > 1]
+    rows = rows.sort_values([*first, "utc"]).round({"test_accuracy": 2})
+    rows["utc"] = rows.utc.str[:16]
+    # a task may have no accuracy
+    table = rows[["id", *first, *varied, *(k for k in last if k in rows)]]
+    click.echo(table.to_string(index=False))
 
 # %% ../nbs/cli.ipynb #c1100019
 def _record(id: str, scale: str | None) -> tuple[str, Record]:
+    "The scale and the record of an id, or of its first digits."
     from crate_nb.training.runs import OWN, SCALES
     from crate_nb.training.records import Store, read_record
 
-    scales = [_kept_at(scale)] if scale else [*SCALES, OWN]
-    paths = [(s, path) for s in scales for path in Store(s).root.glob("*/record.json")]
-    found = sorted((s, path) for s, path in paths if path.parent.name.startswith(id))
+    scales = [check_choice("scale", scale, [*SCALES, OWN])] if scale else [*SCALES, OWN]
+    found = [(s, whole) for s in scales for whole in Store(s).ids() if whole.startswith(id)]
     if len(found) != 1:
-        listed = ", ".join(f"{path.parent.name} (scale {s})" for s, path in found[:10])
-        where = f"scale {scale}" if scale else "all scales"
+        listed = ", ".join(f"{whole} (scale {s})" for s, whole in found[:10])
         how = f": {listed}; give more digits or --scale" if found else "; see crate-nb runs list"
-        raise UserError(f"{len(found)} records of {where} have an id that starts with {id!r}{how}")
-    place, path = found[0]
-    if scale is None:
-        click.echo(f"{path.parent.name} is a record of scale {place}", err=True)
-    return place, read_record(path)
+        raise UserError(f"{len(found)} records have an id that starts with {id!r}{how}")
+    place, whole = found[0]
+    return place, read_record(Store(place).path(whole))
 
 
 @runs_group.command("show")
@@ -436,24 +298,13 @@ def runs_check(id, scale, dataset, device, init, measured):
 
     scale, record = _record(id, scale)
     execution = execution_of(scale, dataset, device, init=init)
-    is_measured = any(record.ends().values())
-    if measured and not is_measured:
-        raise UserError(f"record {record.id} has no measures; check it without --measures")
     again = train_again(record, execution, measured)
     same, text = compare_trained(record, again, scale)
     click.echo(text)
     if measured:
         click.echo(compare_measured(record, again, same))
-    elif is_measured:
-        click.echo("measures not compared; add --measures to compare them")
 
 # %% ../nbs/cli.ipynb #c1100025
-def _split_text(name: str, x, y, classes: int) -> str:
-    each = " to ".join(dict.fromkeys(str(int(n)) for n in y.bincount(minlength=classes).aminmax()))
-    size = " x ".join(map(str, x.shape[1:]))
-    return f"{name}: {len(x):,} images of {size} (uint8), {classes} classes of {each} images"
-
-
 @cli.command("data")
 @click.argument("name")
 @click.option(
@@ -472,40 +323,19 @@ def data_command(name, folder, size):
     NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder: images in class folders
     or parquet.
     """
-    from crate_nb.training.data import SOURCES, load_data
+    from crate_nb.training.data import load_data
 
-    downloads = [known for known, source in SOURCES.items() if source.file]
-    if folder and name not in downloads:
-        raise UserError(f"--folder is for {', '.join(downloads)}; {name} is no download")
     d = load_data(name, folder, size)
-    if size and d.x_train.shape[2] != size:
-        click.echo(f"pictures of one small size stay as they are; a run resizes them to {size}")
-    click.echo(_split_text(f"{d.name} train", d.x_train, d.y_train, d.classes))
-    if len(d.x_test):
-        click.echo(_split_text(f"{d.name} test", d.x_test, d.y_test, d.classes))
-    else:
-        click.echo("no test split: choose how many images a run holds out (--set test_size=...)")
+    for split, x, y in (("train", d.x_train, d.y_train), ("test", d.x_test, d.y_test)):
+        least, most = y.bincount(minlength=d.classes).aminmax()
+        each = f"{d.classes} classes of {least} to {most} images"
+        shape = " x ".join(map(str, x.shape[1:]))
+        click.echo(f"{d.name} {split}: {len(x):,} images of {shape} (uint8), {each}")
     if d.names:
         click.echo(f"classes: {', '.join(d.names)}")
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
 # %% ../nbs/cli.ipynb #3d5f13f7
-_LAUNCHERS = {  # launcher -> the options that only it has
-    "local": {"workers"},
-    "slurm": {"partition", "time", "cpus", "mem", "gpus", "jobs", "sbatch", "detach"},
-}
-
-
-def _check_launcher(launcher: str):
-    check_choice("launcher", launcher, _LAUNCHERS)
-    source_of = click.get_current_context().get_parameter_source
-    typed = click.core.ParameterSource.COMMANDLINE
-    for other, names in _LAUNCHERS.items():
-        given = [n for n in names if source_of(n) == typed]
-        if other != launcher and given:
-            raise UserError(f"--{min(given)} is an option of --launcher {other}")
-
-
 def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     from crate_nb.study.reproduce import results_table
     from crate_nb.training.slurm import describe
@@ -523,7 +353,10 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 @_scale
 @_dataset
 @click.option(
-    "--launcher", default="local", help="local (worker processes on this machine) or slurm."
+    "--launcher",
+    type=click.Choice(["local", "slurm"]),
+    default="local",
+    help="local: worker processes on this machine.",
 )
 @click.option(
     "--measures/--no-measures",
@@ -548,7 +381,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     help="slurm: any other option of sbatch, such as account=lab; repeat for more.",
 )
 @click.option("--detach", is_flag=True, help="slurm: return after submitting the jobs.")
-@_initial
+@_init
 @click.option(
     "--status",
     is_flag=True,
@@ -570,7 +403,6 @@ def sweep_command(
     from crate_nb.study.frames import recorded_label
     from crate_nb.training.measured import MEASURE, MEASURE_PUBLISHED
 
-    _check_launcher(launcher)
     here = device if launcher == "local" else "auto"  # a login node may have no GPU
     execution = execution_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
@@ -670,22 +502,6 @@ def export_command(id, folder, scale, classes, half, force):
     click.echo(f"model: {os.path.relpath(out)}")
 
 # %% ../nbs/cli.ipynb #c3e00004
-def _model(name: str, scale: str | None):
-    from crate_nb.models.hub import from_pretrained
-    from crate_nb.study.pretrained import from_record
-
-    if as_path(name).exists():
-        if scale:
-            raise UserError(f"--scale is for a record's id; {name} is a model")
-        return from_pretrained(name)
-    if name and set(name) <= set("0123456789abcdef"):
-        scale, record = _record(name, scale)
-        return from_record(record, scale)
-    raise UserError(
-        f"no exported model {name}; give a folder made by crate-nb export, or a record's id"
-    )
-
-
 @cli.command("predict")
 @click.argument("model")
 @click.argument("images", nargs=-1, required=True)
@@ -699,46 +515,14 @@ def predict_command(model, images, scale, top, device):
 
     MODEL is an exported folder, or the id of a record that was trained here.
     """
-    from crate_nb.study.pretrained import predict
+    from crate_nb.models.hub import from_pretrained
+    from crate_nb.study.pretrained import from_record, predict
 
     device = pick_device(device)
-    table = predict(_model(model, scale).to(device), *images, top=top)
+    if Path(model).exists():
+        found = from_pretrained(model)
+    else:
+        scale, record = _record(model, scale)
+        found = from_record(record, scale)
+    table = predict(found.to(device), *images, top=top)
     click.echo(table.round({"probability": 4}).to_string(index=False))
-
-# %% ../nbs/cli.ipynb #d0c70006
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "missing"
-
-
-def _facts() -> dict[str, str]:
-    "Versions and machine, without names of users, hosts and folders; fails without torch."
-    import torch
-    from crate_nb.core import core_count, device_name
-    from crate_nb.training.records import git_commit
-
-    needs = [re.match(r"[\w.-]+", line) for line in metadata.requires("crate_nb") or ()]
-    found = {"crate_nb": f"{__version__} (commit {git_commit() or 'unknown'})"}
-    found |= {"Python": platform.python_version(), "system": platform.platform()}
-    found |= {name: _version(name) for name in dict.fromkeys(m[0] for m in needs if m)}
-    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    found |= {"processor": device_name(torch.device("cpu")), "GPU": ", ".join(gpus) or "none"}
-    found |= {"cores": f"{core_count()} usable, {torch.get_num_threads()} threads of torch"}
-    return found | {"home": "a clone" if (home() / "settings.ini").is_file() else "a folder"}
-
-
-@cli.command("doctor")
-def doctor_command():
-    """Print versions and the machine, for a bug report.
-
-    The output holds no names of users, hosts or folders.
-    """
-    try:
-        found = _facts()
-    except Exception as e:
-        why = f"({type(e).__name__}); for the reason: python -c 'import torch'"
-        raise UserError(f"torch can't be imported {why}") from e
-    width = max(map(len, found))
-    click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in found.items()))
