@@ -6,7 +6,7 @@
 __all__ = []
 
 # %% ../nbs/api.ipynb #5f3b0311
-import importlib as _importlib, os as _os, signal as _signal, sys as _sys
+import importlib as _importlib
 from typing import Any as _Any
 
 __version__ = "0.2.0"  # of the package; other files repeat it
@@ -45,49 +45,25 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names.sp
 __all__ = list(_HOME)  # for `from crate_nb import *`
 
 
-def _module(name: str, what: str) -> _Any:
+def _module(name: str) -> _Any:
     "Import a module; name the extra that is missing."
     try:
         return _importlib.import_module(f"crate_nb.{name}")
     except ModuleNotFoundError as e:
-        if str(e.name).startswith("crate_nb"):
-            raise
         absent = str(e.name).partition(".")[0]
-        why = f"{what} needs {absent}, which is not installed: pip install 'crate_nb[paper]'"
-        raise ImportError(why, name=absent) from None
+        raise ImportError(f"crate_nb.{name} needs {absent}: pip install 'crate_nb[paper]'") from e
 
 
 def __getattr__(name: str) -> _Any:
     "Import a public name from its module."
-    if name not in _HOME:
-        raise AttributeError(f"module 'crate_nb' has no attribute {name!r}")
-    try:
-        return getattr(_module(_HOME[name], name), name)
-    except ImportError as e:
-        if _sys._getframe(1).f_code.co_name == "_handle_fromlist":  # of `from crate_nb import`,
-            raise  # which drops the message of an AttributeError
-        raise AttributeError(str(e)) from e  # for `hasattr` and `inspect`
-
-
-def _interrupt(number: int, frame: _Any):
-    "Raise at Ctrl-C, but end at once during an import, which can lose the exception."
-    while frame:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            _os.write(2, b"\ninterrupted; run the same command again to resume\n")
-            _os._exit(130)
-        frame = frame.f_back
-    raise KeyboardInterrupt
+    if name in _HOME:
+        return getattr(_module(_HOME[name]), name)
+    raise AttributeError(f"module 'crate_nb' has no attribute {name!r}")
 
 
 def _command():
     "The command crate-nb."
-    if _signal.getsignal(_signal.SIGINT) == _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, _interrupt)
-    try:
-        main = _module("cli", "crate-nb").main
-    except ImportError as e:
-        raise SystemExit(f"error: {e}") from None
-    main()
+    _module("cli").main()
 
 
 def __dir__() -> list[str]:
