@@ -48,8 +48,7 @@ def use_style():
     >>> use_style()
     """
     mpl.rcdefaults()  # whatever a matplotlibrc says
-    sns.set_theme(context="paper", style="ticks", palette="colorblind", font_scale=1.0)
-    mpl.rcParams.update(_STYLE)
+    sns.set_theme(context="paper", style="ticks", palette="colorblind", rc=_STYLE)
 
 # %% ../../nbs/study/figures.ipynb #13fa0014
 def markdown_table(
@@ -302,23 +301,22 @@ def _seconds(call: Callable[[], object], wait: Callable[[], object]) -> float:
 
 def side_by_side(
     calls: dict[str, Callable[[], object]],  # name -> timed function
-    device: torch.device | None = None,  # we wait for a GPU before and after each call
+    device: torch.device = torch.device("cpu"),  # we wait for a GPU before and after each call
     repeat: int = 5,  # measured rounds
     warm: int = 1,  # warm-up rounds before them
 ) -> dict[str, float]:  # median seconds of each
     "Time several calls in turn, so that other load on the machine affects all of them equally."
-    wait = torch.cuda.synchronize if device is not None and device.type == "cuda" else lambda: None
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
     rounds = [{k: _seconds(call, wait) for k, call in calls.items()} for _ in range(warm + repeat)]
     return pd.DataFrame(rounds[warm:]).median().to_dict()
 
 # %% ../../nbs/study/figures.ipynb #9e322ab4
 def product_rate(
-    device: torch.device
-    | None = None,  # None: the CPU; matrices are of order 2048, or 8192 on a GPU
-    dtype: torch.dtype | None = None,  # of the factors and the product; None: float32
+    device: torch.device = torch.device("cpu"),  # matrices are of order 2048, or 8192 on a GPU
+    dtype: torch.dtype = torch.float32,  # of the factors and the product
 ) -> float:  # FLOP/s
     "The rate of a large matrix product, with torch's current number of threads."
-    n = 2048 if device is None or device.type == "cpu" else 8192
+    n = 2048 if device.type == "cpu" else 8192
     a = torch.randn(n, n, device=device, dtype=dtype)
     b = torch.randn(n, n, device=device, dtype=dtype)
     seconds = side_by_side({"product": lambda: a @ b}, device, warm=3)["product"]

@@ -6,7 +6,6 @@
 __all__ = ['write_report']
 
 # %% ../../nbs/study/report.ipynb #6f6e1118
-import logging
 from pathlib import Path
 from typing import Any
 import pandas as pd

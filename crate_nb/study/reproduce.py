@@ -12,16 +12,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-import pandas as pd
-from ..core import UserError, core_count, home, main_script, pick_device, progress_bar
-from ..core import write_atomic
-from ..training.data import dataset_sizes
+import joblib, pandas as pd
+from ..core import UserError, home, main_script, pick_device, progress_bar, write_atomic
 from ..training.runs import EXPERIMENTS, RunConfig, varied_fields
 from ..training.records import Store, training_name
 from ..training.trials import Trials
-from ..training.engine import ExecutionConfig, as_execution
-from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue
-from ..training.sweeps import train_all
+from ..training.engine import ExecutionConfig
+from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue, train_all
 from ..measures.intervals import Estimate
 from .frames import recorded_label
 from .figures import plus_minus
@@ -58,19 +55,16 @@ def _missing(parts: Iterable[Part], store: Store) -> list[RunConfig]:
 def plan_runs(
     order: ReproduceConfig,  # what to reproduce
 ) -> list[Part]:  # the most useful part first
-    "Plan all runs that the results need, recorded or not; a `UserError` if none can be tested."
+    "Plan all runs that the results need, recorded or not."
     needs = dict.fromkeys(e for result in order.results for e in result.needs)
     needs = [e for e in needs if EXPERIMENTS[e].grids(order.scale)]
     parts = queue(needs, order.scale, order.dataset, order.seeds)
-    data = order.execution.data
-    if parts and data and not order.recorded and not dataset_sizes(str(data))[1]:
-        raise UserError(f"{data} has no test split; move some images of each class to {data}/test")
     return [(runs, MEASURE_PUBLISHED if measured else TRAIN) for runs, measured in parts]
 
 # %% ../../nbs/study/reproduce.ipynb #0ba57895
 def _cost(configs: Sequence[RunConfig], execution: ExecutionConfig) -> str:
     kind = pick_device(execution.device).type
-    cores = min(max(1, len(configs)), core_count()) if kind == "cpu" else 1
+    cores = min(max(1, len(configs)), joblib.cpu_count()) if kind == "cpu" else 1
     timed = progress_bar(configs, desc="timing", unit="run", leave=False)  # a step of each kind
     seconds = sum(estimate_seconds(c, execution.data, execution.device) for c in timed) / cores
     early = any(c.stop_loss or c.levels for c in configs)
@@ -83,40 +77,23 @@ def dry_run(
 ) -> str:  # a table of the runs, and a line with their number and time
     "The recorded and missing runs, and an estimate of the time they take here."
     store, configs = Store(order.scale), [c for runs, _ in plan_runs(order) for c in runs]
-    rows = [
-        (c.variant, training_name(c), c.dataset, c.seed, c.id, "yes" if c in store else "missing")
-        for c in configs
-    ]
-    columns = "variant training dataset seed id record".split()
-    runs = pd.DataFrame(rows, columns=columns)
-    table = runs.to_string(index=False) if configs else "no runs needed"
-    there = (runs.record == "yes").sum()
+    there = ["yes" if c in store else "missing" for c in configs]
+    rows = [(c.variant, training_name(c), c.dataset, c.seed, c.id) for c in configs]
+    runs = pd.DataFrame(rows, columns="variant training dataset seed id".split())
+    table = runs.assign(record=there).to_string(index=False) if configs else "no runs needed"
     missing = [c for c in configs if order.force or c not in store]
     what = f"the {len(missing)} {'to train' if order.force else 'missing ones'}"
-    cost = _cost(missing, order.execution)
-    return f"{table}\n\n{there} of {len(configs)} runs are recorded; {what} take {cost}"
-
-# %% ../../nbs/study/reproduce.ipynb #c42eb0ac
-def _kernels(folder: Path, environment: Mapping[str, str]) -> type:
-    "Kernels of this Python with the rows of its script; a user's start-up files don't count."
-    from jupyter_client.kernelspec import KernelSpec
-    from jupyter_client.manager import AsyncKernelManager
-
-    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    if script := main_script():
-        begin = f"import runpy; runpy.run_path({script!r}, run_name='__mp_main__')"
-        argv.append(f"--IPKernelApp.exec_lines={[begin]!r}")
-    inline = "module://matplotlib_inline.backend_inline"
-    env = dict(IPYTHONDIR=str(folder), PYTHONSTARTUP="", MPLBACKEND=inline, **environment)
-    spec = KernelSpec(argv=argv, env=env, display_name="crate_nb", language="python")
-    return type("Kernels", (AsyncKernelManager,), dict(kernel_spec=spec))
+    recorded = f"{there.count('yes')} of {len(configs)} runs are recorded"
+    return f"{table}\n\n{recorded}; {what} take {_cost(missing, order.execution)}"
 
 # %% ../../nbs/study/reproduce.ipynb #8575de54
+_VARIABLES = dict(OMP_NUM_THREADS="1", MPLBACKEND="module://matplotlib_inline.backend_inline")
+
+
 def run_notebook(
     source: Path,  # a result or a benchmark
     parameters: Mapping[str, object],  # names missing from its `parameters` cell are ignored
     folder: Path,  # folder for the executed notebook
-    **environment: str,  # further variables of its environment
 ) -> Path:  # the executed notebook
     "Execute a notebook with papermill; a `UserError` with the place of the traceback if it fails."
     import papermill
@@ -124,13 +101,20 @@ def run_notebook(
     taken = papermill.inspect_notebook(str(source))
     # papermill writes a tuple as text
     given = {k: list(v) if type(v) is tuple else v for k, v in parameters.items() if k in taken}
-    options: dict[str, Any] = dict(kernel_name="python3", progress_bar=False, cwd=os.getcwd())
+    options = dict[str, Any](kernel_name="python3", cwd=os.getcwd(), progress_bar=False)
+    lines = [f"import os; os.environ.update({_VARIABLES})"]  # before the notebook imports torch
+    if script := main_script():  # whose rows the notebook needs
+        lines.append(f"import runpy; runpy.run_path({script!r}, run_name='__mp_main__')")
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp) / source.name
-        options["kernel_manager_class"] = _kernels(Path(tmp) / "ipython", environment)
+        options["extra_arguments"] = [
+            "--log-level=CRITICAL",
+            f"--ipython-dir={tmp}",  # a user's start-up files don't count
+            "--IPKernelApp.exec_PYTHONSTARTUP=False",
+            f"--IPKernelApp.exec_lines={lines!r}",
+        ]
         try:
-            quiet = ["--log-level=CRITICAL"]
-            papermill.execute_notebook(source, out, given, extra_arguments=quiet, **options)
+            papermill.execute_notebook(source, out, given, **options)
         except papermill.PapermillExecutionError as e:
             kept = write_atomic(home() / "data" / "work" / f"failed-{out.name}", out.read_bytes())
             why = f"{e.ename}: {e.evalue}; its traceback is in {kept}"
@@ -167,7 +151,7 @@ def _draw(order: ReproduceConfig, result: Result) -> str:
     given |= dict(device=order.execution.device, recorded=order.recorded or missing > 0, save=True)
     folder = home() / "figures" / order.scale / "notebooks"
     try:
-        run_notebook(result.notebook, given, folder, OMP_NUM_THREADS="1")
+        run_notebook(result.notebook, given, folder)
     except UserError as e:
         return str(e)
     return ""
@@ -177,7 +161,7 @@ def draw(
     order: ReproduceConfig,  # what to reproduce
 ) -> dict[str, str]:  # name -> reason, for results that are not drawn
     "Run the notebooks of all results that have records, one per core at a time."
-    with ThreadPoolExecutor(core_count()) as pool:
+    with ThreadPoolExecutor(joblib.cpu_count()) as pool:
         jobs = {pool.submit(_draw, order, result): result.name for result in order.results}
         done = progress_bar(as_completed(jobs), total=len(jobs), unit="notebook", desc="results")
         found = {jobs[job]: job.result() for job in done}
@@ -199,12 +183,7 @@ def reproduce(
     return write_report(order.scale), not_drawn, _missing(parts, Store(order.scale))
 
 # %% ../../nbs/study/reproduce.ipynb #f5fa002d
-_METRICS = {
-    "val_accuracy": "validation accuracy (%)",
-    "test_accuracy": "test accuracy (%)",
-    "test_loss": "test loss",
-    "epochs": "epochs",
-}
+_METRICS = ("val_accuracy", "test_accuracy", "test_loss", "epochs")
 
 
 def results_table(
@@ -212,14 +191,13 @@ def results_table(
     scale: str,  # of its records
 ) -> pd.DataFrame:  # one row for each combination of the varied fields; empty without records
     "The results of a sweep: mean and half-width of the 95 % interval over seeds."
-    varied = varied_fields(configs)
-    rows: dict[tuple, list[dict[str, Any]]] = {}
+    varied, finals = varied_fields(configs), dict[tuple, list[dict[str, Any]]]()
     for record in filter(None, map(Store(scale).get, configs)):
-        cell = tuple("none" if (v := getattr(record.config, k)) is None else v for k in varied)
-        rows.setdefault(cell, []).append(record.final)
+        cell = tuple(getattr(record.config, k) for k in varied)
+        finals.setdefault(cell, []).append(record.final)
     table = []
-    for cell, finals in rows.items():
-        known = [key for key in _METRICS if all(key in final for final in finals)]
-        means = {_METRICS[key]: plus_minus(Estimate([f[key] for f in finals])) for key in known}
-        table.append(dict(zip(varied, cell)) | means | dict(seeds=len(finals)))
+    for cell, found in finals.items():
+        known = [key for key in _METRICS if all(key in final for final in found)]
+        means = {key: plus_minus(Estimate([f[key] for f in found])) for key in known}
+        table.append(dict(zip(varied, cell)) | means | dict(seeds=len(found)))
     return pd.DataFrame(table)

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from ..core import UserError, pick_device
 from ..training.records import Record, Store, compare_runs
-from ..training.engine import ExecutionConfig, as_execution, can_compile
+from ..training.engine import ExecutionConfig, can_compile
 from ..training.loop import train
 from ..training.measured import MEASURE_TOLERANCE, compare_measures, train_and_measure
 
