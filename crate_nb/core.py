@@ -4,8 +4,8 @@
 
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
-import difflib, hashlib, io, json, logging, math, os, pkgutil
-import re, reprlib, sys, tempfile, warnings
+import difflib, hashlib, json, logging, math, os, pkgutil, re, reprlib
+import sys, tempfile, uuid, warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -14,36 +14,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 # Idle OpenMP threads should sleep: on a busy machine, spinning threads made small float64 products
 # some fifty times slower. The setting must precede the import of torch.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-import crate_nb
+import crate_nb, platformdirs
 from tqdm import tqdm
 
 if TYPE_CHECKING:  # for annotations only
     import torch
 
 # %% auto #0
-__all__ = ['WARNED', 'UserError', 'check_choice', 'check_kind', 'registered', 'resolve', 'main_script', 'project_root',
-           'data_file', 'home', 'temporary_home', 'write_atomic', 'user_errors', 'is_there', 'as_path', 'read_file',
-           'visible', 'parse_json', 'content_digest', 'tensor_digest', 'seed_from', 'generator', 'pick_device',
-           'to_device', 'full_precision', 'plain_torch', 'device_name', 'core_count', 'warn_once', 'progress_bar',
-           'show_warning', 'say_skipped']
+__all__ = ['WARNED', 'UserError', 'check_choice', 'check_kind', 'user_errors', 'registered', 'resolve', 'main_script',
+           'project_root', 'data_file', 'home', 'temporary_home', 'write_atomic', 'as_path', 'read_file', 'visible',
+           'parse_json', 'content_digest', 'tensor_digest', 'seed_from', 'generator', 'pick_device', 'to_device',
+           'full_precision', 'plain_torch', 'device_name', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
 
 # %% ../nbs/core.ipynb #467f1bb1
-_LONGEST = 1500  # characters of a message
-
-
-def _on_one_line(message: str) -> str:
-    line = " ".join(str(message).split())
-    half = _LONGEST // 2
-    return line if len(line) <= _LONGEST else f"{line[:half]} ... {line[-half:]}"
-
-
 class UserError(ValueError):
     """A mistake that the user can correct, with a message of one line.
 
     Parameters
     ----------
     message : str
-        The mistake, allowed values, the remedy; we join lines and cut the middle of a long text.
+        The mistake, allowed values, the remedy; we join lines.
 
     Examples
     --------
@@ -53,8 +43,7 @@ class UserError(ValueError):
     """
 
     def __init__(self, message: str):
-        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in _on_one_line(message))
-        super().__init__(line)
+        super().__init__(" ".join(message.split()))
 
     def _render_traceback_(self) -> list[str]:
         "IPython shows this line instead of a traceback, since the error is not in our code."
@@ -88,6 +77,21 @@ def check_kind(
     if isinstance(value, kind):
         return value
     raise UserError(f"{reprlib.repr(value)} is not a {kind.__name__}; {how}")
+
+# %% ../nbs/core.ipynb #c0ffee31
+@contextmanager
+def user_errors(
+    failure: str,  # what failed, such as `record data/... is damaged`
+    remedy: str,  # what to do about it
+) -> Iterator[None]:
+    "Turn any exception in a `with` block into a `UserError`: `failure (why); remedy`."
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as e:
+        why = getattr(e, "strerror", None) or str(e).partition("\n")[0] or type(e).__name__
+        raise UserError(f"{failure} ({why}); {remedy}") from e
 
 # %% ../nbs/core.ipynb #5ca1ab05
 def registered(table: dict, rows: Mapping) -> AbstractContextManager[dict]:
@@ -175,41 +179,19 @@ def data_file(
     name: str,  # of a file in `data/`
 ) -> Path:
     "A file of `data/`: the clone's, or else the package's."
-    roots = [_clone(), _package.parent, _package / "project"]
-    places = [root / "data" / name for root in roots if root]
-    return next((place for place in places if place.is_file()), places[-1])
+    return (_clone() or _package / "project") / "data" / name
 
 # %% ../nbs/core.ipynb #da7a0004
-def _user_home() -> Path:
-    import platformdirs
-
-    folder = platformdirs.user_data_path("crate_nb")
-    if not folder.is_dir():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise UserError(f"cannot make {folder}: {e.strerror}; set CRATE_NB_HOME") from e
-        print(
-            f"downloads, records and figures go to {folder}; "
-            "set CRATE_NB_HOME to choose another folder",
-            file=sys.stderr,
-        )
-    return folder
-
-
 def home() -> Path:
     """The folder for downloads, records and figures.
 
     This is `$CRATE_NB_HOME`, or the clone, or the user's data folder.
     """
-    named = os.environ.get("CRATE_NB_HOME")
-    if not named:
-        return _clone() or _user_home()
-    # a container's env file expands no variable and keeps quotes
-    place = Path(os.path.expanduser(os.path.expandvars(named.strip(" \"'")))).resolve()
-    if str(place) != named:  # so that chdir moves neither this home nor that of a worker
-        os.environ["CRATE_NB_HOME"] = str(place)
-    return place
+    if named := os.environ.get("CRATE_NB_HOME"):
+        place = Path(named).expanduser().resolve()
+        os.environ["CRATE_NB_HOME"] = str(place)  # chdir moves neither it nor that of a worker
+        return place
+    return _clone() or platformdirs.user_data_path("crate_nb")
 
 # %% ../nbs/core.ipynb #5ca1ab02
 @contextmanager
@@ -234,74 +216,32 @@ def temporary_home() -> Iterator[Path]:  # a new, empty folder, deleted at the e
         yield Path(folder)
 
 # %% ../nbs/core.ipynb #f1436b0a
-_UMASK = os.umask(0o22)  # only setting it gives it
-os.umask(_UMASK)
-
-
 def write_atomic(
     path: Path,  # target; we create its folder if needed
     data: bytes | str,  # the whole content; we write text as UTF-8
 ) -> Path:  # the target
     "Write `data` to `path` completely, or raise a `UserError` and leave `path` unchanged."
-    path, temporary = Path(path), ""
-    try:
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    with user_errors(f"cannot write {path}", "free space, or choose another CRATE_NB_HOME"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as f:
-            f.write(data.encode() if isinstance(data, str) else data)
-            f.flush()
-            os.fsync(f.fileno())
-        os.chmod(temporary, 0o666 & ~_UMASK)
-        os.replace(temporary, path)
-    except BaseException as e:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        if not isinstance(e, OSError):
-            raise
-        raise UserError(
-            f"cannot write {path}: {e.strerror or e}; "
-            "free space or choose another folder with CRATE_NB_HOME"
-        ) from e
+        try:
+            with temporary.open("xb") as f:
+                f.write(data.encode() if isinstance(data, str) else data)
+                f.flush()
+                os.fsync(f.fileno())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
     return path
 
-# %% ../nbs/core.ipynb #c0ffee31
-@contextmanager
-def user_errors(
-    failure: str,  # what failed, such as `record data/... is damaged`
-    remedy: str,  # what to do about it
-) -> Iterator[None]:
-    "Turn any exception in a `with` block into a `UserError`: `failure (why); remedy`."
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as e:
-        why = getattr(e, "strerror", None) or str(e).partition("\n")[0] or type(e).__name__
-        raise UserError(f"{failure} ({why}); {remedy}") from e
-
 # %% ../nbs/core.ipynb #c0ffee41
-def is_there(
-    path: str | Path,  # a file or folder
-) -> bool:
-    "Whether a path exists; a `UserError` if a folder above it can't be read."
-    with user_errors(f"{str(path)[:200]} can't be read", "allow it, or name another folder"):
-        try:
-            os.stat(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-    return True
-
-
 def as_path(
     text: str | Path,  # a user's text; a leading ~ is the home folder
 ) -> Path:  # may not exist
-    "Convert text to a path; a `UserError` if this is impossible."
+    "Convert text to a path; a `UserError` if it is empty, as an unset variable of a shell."
     if text == "":
         raise UserError("an empty path; give the path of a file or folder (. is this folder)")
-    with user_errors(f"{str(text)!r} is not a path", "give the path of a file or folder"):
-        path = Path(text).expanduser()
-        is_there(path)
-    return path
+    return Path(text).expanduser()
 
 # %% ../nbs/core.ipynb #c0ffee34
 def read_file(
@@ -332,11 +272,10 @@ def parse_json(
     content: str | bytes,  # of a whole file, as UTF-8
 ) -> dict[str, Any]:  # with finite numbers only
     "Parse a JSON object; a `ValueError` or a `RecursionError` for any other text."
-    text = content.decode() if isinstance(content, bytes) else content
-    content = json.loads(text, parse_constant=_finite, parse_float=_finite)
-    if not isinstance(content, dict):
-        raise ValueError(f"it is not an object, but a {type(content).__name__}")
-    return content
+    found = json.loads(content, parse_constant=_finite, parse_float=_finite)
+    if not isinstance(found, dict):
+        raise ValueError(f"it is not an object, but a {type(found).__name__}")
+    return found
 
 # %% ../nbs/core.ipynb #c0ffee3a
 def content_digest(
@@ -382,17 +321,10 @@ def pick_device(
     "The torch device called `name`; a `UserError` if the name is unknown or the GPU is missing."
     import torch
 
-    name = str(name)
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    count = torch.cuda.device_count()
-    if name.partition(":")[0] == "cuda" and not count:
-        raise UserError(
-            f"device {name!r} is not available: torch {torch.__version__} finds no CUDA GPU; "
-            "use --device cpu or auto"
-        )
-    gpus = [f"cuda:{i}" for i in range(count)] or ["cuda:<index>"]
-    return torch.device(check_choice("device", name, ["auto", "cpu", "cuda", *gpus]))
+    gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    found = ["cuda", *gpus] if gpus else []
+    name = check_choice("device", str(name), ["auto", "cpu", *found])
+    return torch.device(("cuda" if gpus else "cpu") if name == "auto" else name)
 
 # %% ../nbs/core.ipynb #da7a0012
 def to_device(
@@ -433,11 +365,8 @@ def _unrounded(off: AbstractContextManager) -> Iterator[None]:
             switch.fp32_precision = precision
 
 
-_ROUNDING = {  # variables by which a library rounds, whatever torch asks of it -> harmless values
-    "ONEDNN_DEFAULT_FPMATH_MODE": ("STRICT", ""),
-    "DNNL_DEFAULT_FPMATH_MODE": ("STRICT", ""),
-    "NVIDIA_TF32_OVERRIDE": ("0", ""),
-}
+# variables by which a library rounds, whatever torch asks of it
+_ROUNDING = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE", "NVIDIA_TF32_OVERRIDE")
 
 
 def full_precision(
@@ -449,14 +378,13 @@ def full_precision(
     """
     import torch
 
-    kind, compiling = device.type, torch.compiler.is_compiling()
-    # Before torch 2.13, this call would break the graph of each layer.
-    has_autocast = kind != "meta" if compiling else torch.amp.is_autocast_available(kind)
+    kind = device.type
+    has_autocast = torch.amp.is_autocast_available(kind)
     off = torch.autocast(kind, enabled=False) if has_autocast else nullcontext()
-    if compiling:
+    if torch.compiler.is_compiling():
         return off
-    for name, harmless in _ROUNDING.items():
-        if os.environ.get(name, "").upper() not in harmless:
+    for name in _ROUNDING:
+        if os.environ.get(name, "").upper() not in ("", "0", "STRICT"):
             warnings.warn(f"{name} rounds float32 products; unset it and start again", stacklevel=2)
     return off if _matmul() == "highest" else _unrounded(off)
 
@@ -509,15 +437,6 @@ def device_name(
     model = re.search(r"(?m)^model name\s*:(.*)$", text)
     return model[1].strip() if model else "cpu"
 
-# %% ../nbs/core.ipynb #c07ec001
-def core_count() -> int:  # at least 1
-    "The number of CPU cores available to this process, or else of the machine."
-    import joblib
-
-    given = os.environ.get("SLURM_CPUS_PER_TASK", "")  # not every site binds a task to its cores
-    asked = max(1, int(given)) if given.isdecimal() else math.inf
-    return min(joblib.cpu_count(), asked)
-
 # %% ../nbs/core.ipynb #70dc11e6
 WARNED: set[str] = set()  # warnings that were logged, also by the parent process
 
@@ -531,47 +450,22 @@ def warn_once(
         logging.getLogger("crate_nb").warning(what)
 
 # %% ../nbs/core.ipynb #d0050004
-class _Cell(tqdm):
-    "In a notebook: one output, which is rewritten."
-
-    def __init__(self, *args, **options):
-        self.shown: Any = None
-        super().__init__(*args, file=io.StringIO(), **options)
-
-    def display(self, msg=None, pos=None):
-        from IPython.display import display
-
-        line = {"text/plain": str(self)}
-        if self.shown:
-            self.shown.update(line, raw=True)
-        else:
-            self.shown = display(line, raw=True, display_id=True)
-
-
 def progress_bar(
     items: Iterable | None = None,  # iterated and counted; None: call `update`
     **options,  # of tqdm, such as `total`, `desc` and `unit`
 ) -> tqdm:
     "A progress bar on stderr or in a notebook; in a file, it is written once a minute."
-    if type(sys.stderr).__module__.startswith("ipykernel"):
-        return _Cell(items, **options)
-    if sys.stderr is None:  # it is closed
-        options["disable"] = True
-    elif not getattr(sys.stderr, "isatty", bool)():  # a logger's stream has none
-        options["mininterval"] = 60.0
-    return tqdm(items, **options)
+    redraws = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
+    return tqdm(items, mininterval=0.1 if redraws else 60.0, **options)
 
 
 def show_warning(
     message: Warning | str,  # the text
-    category: type[Warning],  # not shown
-    filename: str,  # not shown
-    lineno: int,  # not shown
-    file: Any = None,  # where it is written; None: stderr
-    line: str | None = None,  # not shown
+    *place: Any,  # category, file and line, which we don't show
+    **more: Any,  # as above
 ):
     "Write a warning as one line, without its place in the code; replaces `warnings.showwarning`."
-    print(f"warning: {_on_one_line(str(message))}", file=file or sys.stderr)
+    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 # %% ../nbs/core.ipynb #5c1b0002
 def say_skipped(

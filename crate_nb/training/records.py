@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 import crate_nb, numpy as np, pandas as pd, pydantic, torch
-from ..core import UserError, check_kind, device_name, home, is_there, parse_json, read_file
+from ..core import UserError, check_kind, device_name, home, parse_json, read_file
 from ..core import user_errors, warn_once, write_atomic
 from ..models.layer import VARIANTS
 from .optimizers import OPTIMIZERS, SCHEDULES
@@ -371,11 +371,11 @@ class Records(Generic[_R]):
     def ids(self) -> Iterator[str]:
         "The ids in the folder, sorted; other names (such as .DS_Store) are skipped."
         with user_errors(f"the records in {self.root} can't be listed", "check its permissions"):
-            names = sorted(os.listdir(self.root)) if is_there(self.root) else []
+            names = sorted(os.listdir(self.root)) if self.root.exists() else []
         for name in names:
             if _ID.fullmatch(name):
                 yield name
-            elif name[0] != "." and is_there(self.path(name)):
+            elif name[0] != "." and self.path(name).exists():
                 warn_once(f"left out: {self.root}/{name}, whose name is no id of a run")
 
     def get(
@@ -385,7 +385,7 @@ class Records(Generic[_R]):
         "The record of a configuration; a `UserError` if its file is damaged."
         path = self.path(config if isinstance(config, str) else config.id)
         try:
-            if not is_there(path):
+            if not path.exists():
                 return None
             stat = os.stat(path)
             return _read_once(self.read, path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
@@ -395,7 +395,7 @@ class Records(Generic[_R]):
             raise
 
     def __contains__(self, config: Any) -> bool:
-        return is_there(self.path(config if isinstance(config, str) else config.id))
+        return self.path(config if isinstance(config, str) else config.id).exists()
 
     def __iter__(self) -> Iterator[_R]:
         for id in self.ids():
@@ -419,7 +419,7 @@ class Records(Generic[_R]):
 
     def digest(self) -> str:
         "16 hex digits that depend on all records: added, changed and deleted ones."
-        ids = (id for id in self.ids() if is_there(self.path(id)))
+        ids = (id for id in self.ids() if self.path(id).exists())
         sha = hashlib.sha256
         files = [(id, sha(read_file(self.path(id), "record")).hexdigest()) for id in ids]
         return sha(repr(files).encode()).hexdigest()[:16]

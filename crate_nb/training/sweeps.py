@@ -23,8 +23,8 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from statistics import fmean
 from typing import Any
-import pandas as pd, torch
-from ..core import UserError, WARNED, as_path, check_choice, core_count, pick_device
+import joblib, pandas as pd, torch
+from ..core import UserError, WARNED, as_path, check_choice, pick_device
 from ..core import progress_bar, show_warning, warn_once, write_atomic
 from .data import SOURCES, dataset_name, dataset_sizes
 from .runs import OWN, EXPERIMENTS, Grid, RunConfig, SCALES, read_grid, read_rules
@@ -221,7 +221,7 @@ def _worker_devices(device: str, workers: int | None) -> list[str]:
     "The device of each worker; one per core or GPU by default, they share several GPUs evenly."
     chosen = pick_device(device)
     if chosen.type == "cpu":
-        return ["cpu"] * (workers or core_count())
+        return ["cpu"] * (workers or joblib.cpu_count())
     count = torch.cuda.device_count()
     gpus = [f"cuda:{i}" for i in range(count)] if chosen.index is None else [str(chosen)]
     return [gpus[i % len(gpus)] for i in range(workers or len(gpus))]
