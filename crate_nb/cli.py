@@ -173,15 +173,15 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _settings(text: str):
-    return click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=text)
-
-
 @cli.command("train")
 @_scale
-@_settings(
-    "Change a field of RunConfig, such as variant=crate-t; repeat for more. An unknown name prints "
-    "the list."
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a field of RunConfig, such as variant=crate-t; repeat for more. An unknown name "
+    "prints the list.",
 )
 @_dataset
 @_device
@@ -449,33 +449,23 @@ def _measure_table(values: Mapping[str, float | None]) -> str:
 @_dataset
 @_device
 @_init
-@_settings(
-    "Override a parameter, such as layernorm=removed; we show the result but do not store it."
-)
-def measure_command(id, scale, dataset, device, init, settings):
+def measure_command(id, scale, dataset, device, init):
     """Compute the complexity measures of the record ID.
 
     We compute them from the weights of the recorded model and store them in the record.
     """
-    from crate_nb.measures.measure import MeasureSettings
     from crate_nb.training.measured import measure_record
     from crate_nb.training.sweeps import execution_of
 
-    given = dict(map(_setting, settings))
-    for name in given:
-        check_choice("parameter", name, vars(MeasureSettings()))
-    settings = MeasureSettings(**given)
     scale, record = _record(id, scale)
     execution = execution_of(scale, dataset, device, init=init)
-    record = measure_record(record, execution, settings)
-    is_default = settings == MeasureSettings()
-    kept = "" if is_default else "; not stored, since the settings differ from the study's"
+    record = measure_record(record, execution)
     for level, found in record.ends().items():
         if level is not None:
             click.echo(f"when the training loss first fell to {level:g}:")
         click.echo(_measure_table(found["values"]))
         used = ", ".join(f"{k} {v}" for k, v in found["settings"].items())
-        click.echo(f"margin {found['margin']}, sigma {found['sigma']}; {used}{kept}")
+        click.echo(f"margin {found['margin']}, sigma {found['sigma']}; {used}")
 
 # %% ../nbs/cli.ipynb #c3e00002
 @cli.command("export")
