@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['use_style', 'markdown_table', 'with_palette', 'as_png', 'save_figure', 'save_table', 'Saved', 'read_saved',
-           'plus_minus', 'setting', 'stem', 'BenchParameters', 'side_by_side', 'product_rate', 'read_parameters',
+           'plus_minus', 'setting', 'BenchParameters', 'side_by_side', 'product_rate', 'read_parameters',
            'specification_curve']
 
 # %% ../../nbs/study/figures.ipynb #65b66029
@@ -19,7 +19,7 @@ from ..core import UserError, check_choice, device_name, home, parse_json
 from ..core import read_file, write_atomic
 from ..models.layer import VARIANTS
 from ..training.optimizers import OPTIMIZERS
-from ..training.runs import Positive, RunConfig, SCALES, Strict, reading_fields
+from ..training.runs import Positive, RunConfig, Strict, reading_fields
 from ..training.engine import Engine, pick_engine
 from ..measures.intervals import MIN_SEEDS, Estimate
 
@@ -258,15 +258,6 @@ def setting(
         f"batch {c.batch_size}, {_optimisation(configs)}, {_augmentation(c)}. "
         f"{runs} run{'s' * (runs > 1)}, {_seeds(configs)}."
     )
-
-# %% ../../nbs/study/figures.ipynb #13fa0024
-def stem(
-    name: str,  # of the result, such as fig2_terms
-    scale: str,  # a row of `runs.SCALES`
-    label: str,  # of the data set, from `sweeps.dataset_label`
-) -> str:  # <name>, or <name>-<label> for another data set than the scale's
-    "File name of a result."
-    return name if label == SCALES[scale]["dataset"] else f"{name}-{label}"
 
 # %% ../../nbs/study/figures.ipynb #9703df85
 class BenchParameters(Strict):

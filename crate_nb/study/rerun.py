@@ -47,11 +47,10 @@ def compare_trained(
 ) -> tuple[bool, str]:  # whether they are the same bit for bit; what we found
     "Compare two trainings of a run; a `UserError` if circumstances do not explain a difference."
     verdict, table = compare_runs(record, again, Store(scale))
-    other = _other_circumstances(record, again)
     if verdict == "the same":
-        although = f" (although {other})" if other else ""
         what = "history, probes and final metrics"
-        return True, f"the same, bit for bit: {what} of {record.id}{although}"
+        return True, f"the same, bit for bit: {what} of {record.id}"
+    other = _other_circumstances(record, again)
     if not other:
         moved = table.loc[table.difference != 0, ["metric", "record", "again"]].to_numpy()
         listed = "; ".join("{} {:.4f}, again {:.4f}".format(*row) for row in moved)
@@ -59,14 +58,11 @@ def compare_trained(
             f"{record.id} differs from a rerun with the same code, torch and processor; "
             f"the record was edited: {listed or 'its history or probes'}"
         )
-    why = (
-        "two seed replicates differ by up to `allowed`, "
-        f"estimated with {table.freedom.min()} degrees of freedom"
-    )
     if verdict == "different":
-        raise UserError(f"{record.id} is different ({why}); circumstances that changed: {other}")
+        raise UserError(f"{record.id} is different; circumstances that changed: {other}")
     shown = table.round(4).to_string(index=False)
-    return False, f"{shown}\n{verdict} ({why}); possible causes: {other}"
+    causes = f"possible causes: {other}"
+    return False, f"{shown}\n{verdict} (two seeds differ by up to `allowed`); {causes}"
 
 # %% ../../nbs/study/rerun.ipynb #8763a12b2bbd4a93a75aff182afb95dc
 def compare_measured(
@@ -81,11 +77,6 @@ def compare_measured(
     if not wrong:
         return f"{shown}\nthe same measures, {within}: all {len(table)} of {record.id}"
     if is_same_run:
-        then, now = (r.provenance.get("measure_commit") for r in (record, again))
-        raise UserError(
-            f"the model is the same, but these measures do not agree {within}: {wrong}; "
-            f"measured by commit {then} then, {now} now"
-        )
-    return (
-        f"{shown}\nthe runs differ, and so do these measures: {wrong} (the others agree {within})"
-    )
+        raise UserError(f"the model is the same, but these measures do not agree {within}: {wrong}")
+    others = f"{wrong} (the others agree {within})"
+    return f"{shown}\nthe runs differ, and so do these measures: {others}"

@@ -29,7 +29,7 @@ from ..measures.intervals import MIN_SEEDS
 from .claims import Claim, found_in_words, summary
 from .frames import cost_of, frame_of, recorded_label, records_of
 from .figures import Saved, as_png, markdown_table, read_parameters, read_saved
-from .figures import save_figure, save_table, stem
+from .figures import save_figure, save_table
 
 # %% ../../nbs/study/results.ipynb #f35df5dc
 GROUPS = {  # folder of nbs -> heading
@@ -398,7 +398,8 @@ class ResultSession(ResultRuns):
     def _keep(self, save: Callable, made: Any, name: str, title: str, caption: str, data: Any):
         "Save, or with all parameters at their defaults compare numbers with the saved ones."
         # A data set other than the scale's has its label in the file's name.
-        file = stem(name, self.scale, self.label) if self._has_dataset else name
+        is_usual = self.label == SCALES[self.scale]["dataset"] or not self._has_dataset
+        file = name if is_usual else f"{name}-{self.label}"
         if self.save:
             save(made, self.saved_at, file, title, caption, self.name, data)
         elif self._is_default:
