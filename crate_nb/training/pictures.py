@@ -8,7 +8,7 @@ __all__ = ['ENDINGS', 'decode', 'read_image', 'visible_files', 'find_images', 'L
 
 # %% ../../nbs/training/pictures.ipynb #b1c70003
 import io, json, os, re, unicodedata, warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,36 +75,33 @@ _OF_SYSTEMS = {  # folders that no user has made, in lower case
 }
 
 
-def _no_folder(error: OSError):
-    raise UserError(
-        f"the folder {error.filename} can't be read ({error.strerror}); allow it, or move it away"
-    )
+def _files_below(folder: Path, seen: set[str]) -> Iterator[Path]:
+    if (real := os.path.realpath(folder)) in seen:
+        raise UserError(f"two paths lead to the folder {folder}; remove the link")
+    seen.add(real)
+    with user_errors(f"the folder {folder} can't be read", "allow it, or move it away"):
+        paths = [p for p in folder.iterdir() if p.name[0] != "."]
+    for path in paths:
+        if path.is_dir() and path.name.lower() not in _OF_SYSTEMS:
+            yield from _files_below(path, seen)
+        elif path.is_file() or path.is_symlink():  # a link to nothing is an error when we read it
+            yield path
 
 
 def visible_files(
     folder: Path,  # searched recursively
 ) -> list[Path]:  # sorted
     "Find the files below a folder, except hidden ones."
-    found, seen = [], set()
-    for at, folders, names in os.walk(folder, onerror=_no_folder, followlinks=True):
-        real = os.path.realpath(at)
-        if real in seen:
-            raise UserError(f"two paths lead to the folder {at}; remove the link")
-        seen.add(real)
-        folders[:] = [f for f in folders if f[0] != "." and f.lower() not in _OF_SYSTEMS]
-        found += [Path(at, n) for n in names if n[0] != "."]
-    return sorted(path for path in found if path.is_file() or path.is_symlink())
+    return sorted(_files_below(folder, set()))
 
 
 def _images_in(files: list[Path], folder: Path) -> list[Path]:
     "The images among the files of a folder; warn of files that we can't read."
     found = [f for f in files if f.suffix.lower() in ENDINGS]
-    inner = [f for f in files if f.parent != folder or not found]
-    endings = sorted({f.suffix.lower() for f in inner} - {*ENDINGS, ".db", ".ini", ".parquet"})
-    if endings:
-        warn_once(
-            f"{folder}: files left out: {', '.join(e or 'without an ending' for e in endings)}"
-        )
+    others = {f.suffix.lower() for f in files if f.parent != folder or not found}
+    if left_out := sorted(others - {*ENDINGS, ".db", ".ini", ".parquet"}):
+        names = ", ".join(ending or "without an ending" for ending in left_out)
+        warn_once(f"{folder}: files left out: {names}")
     return found
 
 
@@ -120,69 +117,62 @@ _SPLITS = {
     **dict.fromkeys(("test", "testing", "eval", "evaluation"), "test"),
     **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
 }
-_SPLIT = re.compile(rf"({'|'.join(_SPLITS)})(?![a-z])", re.I)  # train, train-00000-of-00001, test1
 _NO_CLASS = re.compile(rf"({'|'.join(_SPLITS)}|images?|labels?|masks?|annotations?)\W*\d*", re.I)
-
-
-def _root_of(inside: Iterable[Path], folder: Path) -> Path:
-    "The folder around all those inside, and around the first that is called like a split."
-    inner = Path(os.path.commonpath(list(inside))).relative_to(folder).parts
-    end = next((i for i, name in enumerate(inner) if _SPLIT.match(name)), len(inner))
-    return folder.joinpath(*inner[:end])
 
 
 def _by_class_folders(files: list[Path], folder: Path) -> dict[str, list[Path]]:
     "The pictures of each split; a `UserError` unless all lie in folders of their classes."
     splits: dict[str, list[Path]] = {}
-    root = _root_of((folder if f.parent == folder else f.parent.parent for f in files), folder)
-    parts = {f: f.relative_to(root).parts for f in files}
+    parts = {f: f.relative_to(folder).parts for f in files}
     has_splits = any(len(p) == 3 and p[0].lower() in _SPLITS for p in parts.values())
     for f, p in parts.items():
         split = _SPLITS.get(p[0].lower()) if has_splits else "train"
         if not split or len(p) != 2 + has_splits:
-            place = root / ("train" if has_splits else "") / "cats" / "1.jpg"
+            place = folder / ("train" if has_splits else "") / "cats" / "1.jpg"
             raise UserError(f"{f} is in no folder of its class, as {place} would be; move it")
         splits.setdefault(split, []).append(f)
-    if not has_splits and all(_NO_CLASS.fullmatch(p[0]) for p in parts.values()):
+    if files and not has_splits and all(_NO_CLASS.fullmatch(p[0]) for p in parts.values()):
         raise UserError(
-            f"the folders of {root} are called like splits, not like classes; "
+            f"the folders of {folder} are called like splits, not like classes; "
             "put the pictures of each class into a folder of its name, as in train/cats/1.jpg"
         )
     return splits
 
 # %% ../../nbs/training/pictures.ipynb #e4615f4b
-_PART = re.compile(r"(.*?)(\d+)(?:-of-(\d+)(?:-\w+)?)?")  # train-00000-of-00002-1a2b
+_PARQUET = re.compile(  # train, data/train-00000-of-00002-1a2b, default/train/0000
+    rf"((?P<place>.*)/)?(?P<split>{'|'.join(_SPLITS)})"
+    r"([-_/](?P<number>\d+)(-of-(?P<count>\d+)(-\w+)?)?)?",
+    re.I,
+)
 
 
-def _check_parts(files: list[Path]):
-    "Raise a `UserError` unless a split is one file, or each part of one series once."
-    parts = [p and (p[1], int(p[2]), p[3]) for p in (_PART.fullmatch(f.stem) for f in files)]
-    prefix, _, count = parts[0] or (files[0].stem, 0, None)
-    series = [(prefix, i, count) for i in range(len(files))]
-    is_whole = count is None or int(count) == len(files)
-    alone = len(files) == 1 and not count and prefix
-    if not alone and (sorted(filter(None, parts)) != series or not is_whole):
-        raise UserError(
-            f"{files[0].parent}: {', '.join(f.name for f in files[:3])} are not one whole series; "
-            f"a split is one file, or parts numbered from 0: download what is missing, move others"
-        )
+def _is_series(parts: list[re.Match]) -> bool:
+    "Whether the files of a split are one without a number, or a whole series, from 0."
+    numbers = [part["number"] and int(part["number"]) for part in parts]
+    counts = {part["count"] and int(part["count"]) for part in parts}
+    is_whole = set(numbers) == set(range(len(parts))) and counts in ({None}, {len(parts)})
+    return numbers == [None] or is_whole
 
 
 def _by_parquet_names(files: list[Path], folder: Path) -> dict[str, list[Path]]:
-    "The parquet files of each split; a `UserError` if files have none, or parts are missing."
-    splits: dict[str | None, list[Path]] = {}
-    root = _root_of((f.parent for f in files), folder)
+    "The parquet files of each split; a `UserError` for other names, or if parts are missing."
+    splits: dict[str, dict[Path, re.Match]] = {}
     for f in files:
-        word = _SPLIT.match(f.relative_to(root).parts[0])
-        splits.setdefault(_SPLITS[word[1].lower()] if word else None, []).append(f)
-    if None in splits and len(splits) > 1:
-        raise UserError(
-            f"{splits[None][0]} belongs to no split; its name, or that of its folder in {root}, "
-            "must begin with train, test or val"
-        )
+        part = _PARQUET.fullmatch(f.relative_to(folder).with_suffix("").as_posix())
+        if not part:
+            raise UserError(
+                f"{f} belongs to no split; rename it, as in train.parquet, "
+                "train-00000-of-00002.parquet or train/0000.parquet, or move it away"
+            )
+        splits.setdefault(_SPLITS[part["split"].lower()], {})[f] = part
+    places = {part["place"] for parts in splits.values() for part in parts.values()}
     for parts in splits.values():
-        _check_parts(parts)
-    return {split or "train": parts for split, parts in splits.items()}
+        if len(places) > 1 or not _is_series([*parts.values()]):
+            raise UserError(
+                f"{folder}: {', '.join(f.name for f in [*parts][:3])} are not one whole series; a "
+                "split is one file, or parts numbered from 0: download what is missing, move others"
+            )
+    return {split: [*parts] for split, parts in splits.items()}
 
 # %% ../../nbs/training/pictures.ipynb #b1c70014
 @dataclass(frozen=True)
@@ -199,26 +189,15 @@ class Layout:
         return self.train[0].suffix.lower() == ".parquet"
 
 
-def _test_split(splits: Mapping[str, Any], of: object) -> str:
-    "The name of the split on which we test; log it unless it is `test` alone."
-    if "val" not in splits:
-        return "test"
-    if "test" not in splits:
-        warn_once(f"{of}: there is no test split; we use the validation images")
-        return "val"
-    warn_once(f"{of}: we leave out its validation images; use val_size to hold out training images")
-    return "test"
-
-
 def find_layout(
     folder: Path,  # searched with all folders below it
 ) -> Layout:
     "The layout of a folder; a `UserError` if it is not one complete data set."
     folder = folder.absolute()
-    listed = visible_files(folder)
-    parquet = [f for f in listed if f.suffix.lower() == ".parquet"]
-    pictures = _images_in(listed, folder)
-    if tables := [f for f in listed if f.stem == "metadata"]:
+    files = visible_files(folder)
+    parquet = [f for f in files if f.suffix.lower() == ".parquet"]
+    pictures = _images_in(files, folder)
+    if tables := [f for f in files if f.stem == "metadata"]:
         raise UserError(
             f"{tables[0]} is for another library; save each picture in a folder of its class"
         )
@@ -227,11 +206,14 @@ def find_layout(
             f"{folder} holds parquet and {len(pictures):,} pictures; name a folder of one of both"
         )
     read = _by_parquet_names if parquet else _by_class_folders
-    splits = read(files, folder) if (files := parquet or pictures) else {}
+    splits = read(parquet or pictures, folder)
     if "train" not in splits:
         allowed = "images in class folders, or train*.parquet"
         raise UserError(f"no training images in {folder}; allowed: {allowed}")
-    return Layout(folder, splits["train"], splits.get(_test_split(splits, folder), []))
+    if "val" in splits:
+        use = "leave out" if "test" in splits else "test on"
+        warn_once(f"{folder}: we {use} its validation images")
+    return Layout(folder, splits["train"], splits.get("test", splits.get("val", [])))
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001a
 _IMAGES, _LABELS = ("img", "image"), ("label", "fine_label", "labels")  # columns, by preference
