@@ -94,10 +94,10 @@ def tool(crate: ROCrate, provenance: dict) -> ContextEntity:
 
 def images(crate: ROCrate, name: str) -> list:
     "The data set of a run, if it is a repository of images."
-    if name not in SOURCES or not (repository := SOURCES[name].repository):
+    if name not in SOURCES or not SOURCES[name].digest:
         return []
-    commit = SOURCES[name].urls[0].rpartition("/")[2].partition(".")[0]
-    id = f"https://github.com/{repository}/tree/{commit}"
+    repository, commit = SOURCES[name].url.removesuffix(".tar.gz").split("/archive/")
+    id = f"{repository}/tree/{commit}"
     told = dict(name=name, subjectOf={"@id": "data/croissant.json"})
     return [crate.get(f"{id}/") or crate.add_dataset(id, properties=told)]
 

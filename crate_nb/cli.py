@@ -308,9 +308,7 @@ def runs_check(id, scale, dataset, device, init, measured):
 @cli.command("data")
 @click.argument("name")
 @click.option(
-    "--folder",
-    type=click.Path(path_type=Path),
-    help="Folder of the archive, or of a clone of its repository, if you have one.",
+    "--folder", type=click.Path(path_type=Path), help="Folder of the archive, if you have one."
 )
 @click.option(
     "--size",

