@@ -9,24 +9,19 @@ __all__ = ['OPS', 'SHIFTS', 'resize', 'Op', 'Draws', 'draw', 'apply_draws']
 import io, math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 import numpy as np, torch, torch.nn.functional as F
 from PIL import Image
 from torch import Tensor
-from ..core import UserError, full_precision, generator, to_device
+from ..core import full_precision, generator, to_device
 
-# %% ../../nbs/training/augment.ipynb #06a00002
+# %% ../../nbs/training/augment.ipynb #30bc7601
 def _uniform(g: torch.Generator, shape: tuple, low: float = 0.0, high: float = 1.0) -> Tensor:
     "Uniform float64 draws on the generator's device."
     return low + (high - low) * torch.rand(shape, generator=g, device=g.device, dtype=torch.float64)
 
 
-def _first_fit(draws: Tensor, fits: Tensor, whole: int) -> Tensor:  # (n, draws) -> (n,)
-    "The first draw of each row that fits, or `whole` if none does."
-    first = fits.int().argmax(1, keepdim=True)
-    return torch.where(fits.any(1), draws.gather(1, first)[:, 0], whole)
-
-# %% ../../nbs/training/augment.ipynb #30bc7601
 def _random_boxes(
     n: int, h: int, w: int, g: torch.Generator, scale: tuple[float, float] = (0.08, 1.0)
 ) -> Tensor:  # (n, 4): top, left, height, width in whole pixels, float64
@@ -38,7 +33,9 @@ def _random_boxes(
     aspect = _uniform(g, (n, 10), math.log(3 / 4), math.log(4 / 3)).exp()
     bh, bw = (area / aspect).sqrt().round(), (area * aspect).sqrt().round()  # (n, 10)
     fits = (bh >= 1) & (bh <= h) & (bw >= 1) & (bw <= w)
-    bh, bw = _first_fit(bh, fits, h), _first_fit(bw, fits, w)
+    first = fits.int().argmax(1, keepdim=True)
+    bh = torch.where(fits.any(1), bh.gather(1, first)[:, 0], h)
+    bw = torch.where(fits.any(1), bw.gather(1, first)[:, 0], w)
     top = (_uniform(g, (n,)) * (h - bh + 1)).floor()
     left = (_uniform(g, (n,)) * (w - bw + 1)).floor()
     return torch.stack([top, left, bh, bw], 1)
@@ -74,11 +71,6 @@ def resize(
     size: int,  # side of the result (pixels)
 ) -> Tensor:  # uint8 (B, C, H, W) -> (B, C, size, size)
     "Resize whole images; images of the right size are returned unchanged."
-    if x.ndim != 4 or not hasattr(size, "__index__") or size < 1:
-        raise UserError(
-            f"images of shape {tuple(x.shape)} and size {size!r}; "
-            "give a batch (B, C, H, W) and a whole number of pixels"
-        )
     h, w = x.shape[2:]
     if h == w == size:
         return x
@@ -94,28 +86,11 @@ def _grey(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> int32 (B, 1, H, W)
     return ((r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16)[:, None]
 
 
-def _blend(degenerate: Tensor, x: Tensor, factor: Tensor) -> Tensor:  # all (B, C, H, W) -> uint8
-    "`degenerate + factor*(x - degenerate)` in float32, clipped and truncated, as in Pillow."
-    d, factor = degenerate.float(), factor.float().view(-1, 1, 1, 1)
-    return (d + factor * (x.float() - d)).clamp(0, 255).to(torch.uint8)
+def _flat(x: Tensor) -> Tensor:  # float64 (B, 1, 1, 1)
+    "The mean grey level, rounded."
+    return (_grey(x).double().mean((1, 2, 3), keepdim=True) + 0.5).floor()
 
-# %% ../../nbs/training/augment.ipynb #06a0000a
-def _brightness(x: Tensor, v: Tensor) -> Tensor:
-    "Blend with black, factor 1 + v: -1 gives black, > 0 brighter images."
-    return _blend(torch.zeros_like(x), x, 1 + v)
 
-# %% ../../nbs/training/augment.ipynb #06a0000b
-def _color(x: Tensor, v: Tensor) -> Tensor:
-    "Blend with the grey image, factor 1 + v: -1 gives grey, > 0 more saturated images."
-    return _blend(_grey(x).expand_as(x), x, 1 + v)
-
-# %% ../../nbs/training/augment.ipynb #06a0000c
-def _contrast(x: Tensor, v: Tensor) -> Tensor:
-    "Blend with the mean grey level, rounded, factor 1 + v: -1 gives flat grey."
-    mean = (_grey(x).double().mean((1, 2, 3)) + 0.5).floor()
-    return _blend(mean.view(-1, 1, 1, 1).expand_as(x), x, 1 + v)
-
-# %% ../../nbs/training/augment.ipynb #06a0000d
 def _smooth(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> float32 (B, C, H, W)
     "Pillow's SMOOTH: a 3 x 3 mean whose centre has weight 5; the border does not change."
     kernel = torch.ones(1, 1, 3, 3, device=x.device)
@@ -126,17 +101,24 @@ def _smooth(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> float32 (B, C, H, W)
     y[:, :, 1:-1, 1:-1] = (inner / 13 + 0.5).floor()
     return y
 
+# %% ../../nbs/training/augment.ipynb #06a0000a
+def _blend(degenerate: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Tensor:
+    "Blend x with a degenerate image, factor 1 + v, clipped and truncated, as in Pillow."
+    d, factor = degenerate(x).float(), (1 + v).float().view(-1, 1, 1, 1)
+    return (d + factor * (x.float() - d)).clamp(0, 255).to(torch.uint8)
 
-def _sharpness(x: Tensor, v: Tensor) -> Tensor:
-    "Blend with the smoothed image, factor 1 + v; a border of one pixel does not change."
-    return _blend(_smooth(x), x, 1 + v)
+
+_brightness = partial(_blend, torch.zeros_like)  # -1 gives black, > 0 brighter images
+_color = partial(_blend, _grey)  # -1 gives grey, > 0 more saturated images
+_contrast = partial(_blend, _flat)  # -1 gives flat grey
+_sharpness = partial(_blend, _smooth)  # a border of one pixel does not change
 
 # %% ../../nbs/training/augment.ipynb #06a00010
 def _posterize(x: Tensor, v: Tensor) -> Tensor:
     "Keep the v highest bits of each pixel, 0 to 8, truncated; set the others to 0."
     return x & (256 - (1 << (8 - v.long()))).to(torch.uint8).view(-1, 1, 1, 1)
 
-# %% ../../nbs/training/augment.ipynb #06a00011
+
 def _solarize(x: Tensor, v: Tensor) -> Tensor:
     "Invert the pixels at or above a threshold v: p becomes 255 - p."
     return torch.where(x < v.view(-1, 1, 1, 1), x, 255 - x)
@@ -156,27 +138,17 @@ def _autocontrast(x: Tensor, v: Tensor | None = None) -> Tensor:
     return _lookup(x, torch.where(hi > lo, (levels * scale - lo * scale).trunc(), levels))
 
 # %% ../../nbs/training/augment.ipynb #06a00016
-def _histogram(x: Tensor) -> Tensor:  # (B, C, 256) int64
-    flat = x.flatten(2).long()
-    empty = torch.zeros(*flat.shape[:2], 256, dtype=torch.long, device=x.device)
-    return empty.scatter_add_(2, flat, torch.ones_like(flat))
-
-
 def _equalize(x: Tensor, v: Tensor | None = None) -> Tensor:
     "Equalise the histogram of each channel of each image, as in Pillow."
-    hist = _histogram(x)
-    last = hist.gather(2, x.flatten(2).max(2).values.long()[..., None])
+    flat = x.flatten(2).long()
+    hist = torch.zeros(*x.shape[:2], 256, dtype=torch.long, device=x.device)
+    hist.scatter_add_(2, flat, torch.ones_like(flat))
+    last = hist.gather(2, flat.max(2).values[..., None])
     step = (hist.sum(2, keepdim=True) - last) // 255
     table = (step // 2 + hist.cumsum(2) - hist) // step.clamp(min=1)
     return _lookup(x, torch.where(step > 0, table, torch.arange(256, device=x.device)))
 
 # %% ../../nbs/training/augment.ipynb #53b1ce69
-def _position(i: Tensor, j: Tensor, coefficients: tuple) -> Tensor:  # int64
-    "floor(a i + b j + c) for coefficients (a, b, c), each a number or one per image (B,)."
-    a, b, c = (t.double().view(-1, 1, 1) if isinstance(t, Tensor) else t for t in coefficients)
-    return (a * i + b * j + c).floor().long()
-
-
 def _pixels_at(x: Tensor, row: Tensor, col: Tensor) -> Tensor:  # as `x`
     "The pixels of x at (row, col), per image (B, H, W) or broadcast; black outside."
     h, w = x.shape[2:]
@@ -188,11 +160,17 @@ def _pixels_at(x: Tensor, row: Tensor, col: Tensor) -> Tensor:  # as `x`
 
 
 def _affine(x: Tensor, col: tuple, row: tuple) -> Tensor:  # as `x`
-    "Map input pixel a i + b j + c, (a, b, c) = col or row, to output pixel (i, j)."
-    h, w = x.shape[2:]
-    i = _centres(w, x.device, torch.float64)  # columns, at pixel centres
-    j = _centres(h, x.device, torch.float64)[:, None]  # rows
-    return _pixels_at(x, _position(i, j, row), _position(i, j, col))
+    """Map input pixel floor(a i + b j + c), (a, b, c) = col or row, to output pixel (i, j).
+
+    Each coefficient is a number, or one per image (B,).
+    """
+    i = _centres(x.shape[3], x.device, torch.float64)  # columns, at pixel centres
+    j = _centres(x.shape[2], x.device, torch.float64)[:, None]  # rows
+    at = []
+    for line in (row, col):
+        a, b, c = (t.double().view(-1, 1, 1) if isinstance(t, Tensor) else t for t in line)
+        at.append((a * i + b * j + c).floor().long())
+    return _pixels_at(x, *at)
 
 # %% ../../nbs/training/augment.ipynb #06a0001c
 def _rotate(x: Tensor, v: Tensor) -> Tensor:
@@ -246,11 +224,8 @@ class Draws:
     values: Tensor  # (B, n) float64
 
     @classmethod
-    def cat(
-        cls,
-        parts: Sequence["Draws"],  # at least one, all with the same settings
-    ) -> "Draws":
-        "Join the draws of several batches."
+    def cat(cls, parts: Sequence["Draws"]) -> "Draws":
+        "Join the draws of several batches with the same settings."
         columns: Any = zip(*(vars(d).values() for d in parts))
         joined: list[Any] = [None if c[0] is None else torch.cat(c) for c in columns]
         return cls(*joined)
@@ -363,18 +338,15 @@ def _noisy(x: Tensor) -> Tensor:
     return (x + 25 * noise.to(x.device)).round().clamp(0, 255).to(torch.uint8)
 
 
-def _compressed(image: np.ndarray) -> np.ndarray:
-    "An image (H, W, C) after JPEG of quality 20."
-    file = io.BytesIO()
-    kept = image[:, :, 0] if image.shape[2] == 1 else image
-    Image.fromarray(kept).save(file, "jpeg", quality=20)
-    return np.asarray(Image.open(file)).reshape(image.shape)
+def _compressed(image: Tensor) -> Tensor:
+    "An image (C, H, W) after JPEG of quality 20."
+    file, rows = io.BytesIO(), image.permute(1, 2, 0)
+    Image.fromarray(rows.squeeze(2).numpy()).save(file, "jpeg", quality=20)
+    return torch.from_numpy(np.array(Image.open(file))).view_as(rows).permute(2, 0, 1)
 
 
 def _jpeg(x: Tensor) -> Tensor:
-    images = x.permute(0, 2, 3, 1).cpu().numpy()
-    found = np.stack([_compressed(image) for image in images])
-    return torch.from_numpy(found).permute(0, 3, 1, 2).contiguous().to(x.device)
+    return torch.stack([_compressed(image) for image in x.cpu()]).to(x.device)
 
 
 SHIFTS: dict[str, Callable[[Tensor], Tensor]] = {  # name -> function of uint8 (m, C, H, W)
