@@ -63,17 +63,15 @@ class ImageData:
         own_test = slice(None) if test is None else self._shuffled("test")[:test]
         x, y, out = self.x_train, self.y_train, order[count - val :]
         x_val, y_val = (x[out], y[out]) if val else (None, None)
-        x_test, y_test = self.x_test[own_test], self.y_test[own_test]
-        chosen = dict(x_train=x[own], y_train=y[own], x_test=x_test, y_test=y_test)
-        return replace(self, **chosen, x_val=x_val, y_val=y_val)
+        tested = replace(self, x_test=self.x_test[own_test], y_test=self.y_test[own_test])
+        return replace(tested, x_train=x[own], y_train=y[own], x_val=x_val, y_val=y_val)
 
     def _held_out(self, test: int | None) -> "ImageData":
         count = len(self.x_train)
         if test is None or not 1 <= test < count:
-            few = max(1, count // 10)
             raise UserError(
-                f"{self.name} has {count} images and no test split; hold out 1 to {count - 1}, "
-                f"such as test_size={few} (--set test_size={few}), or add a folder test"
+                f"{self.name} has {count} images and no test split; hold out 1 to {count - 1} "
+                "(--set test_size=...), or add a folder test"
             )
         order = self._shuffled("train")
         own, out = order[: count - test], order[count - test :]
@@ -389,10 +387,7 @@ def normalise(
 ) -> Tensor:  # float32, same shape
     "Standardise uint8 pixels on the device of `x`; a `UserError` for other types or channels."
     if x.dtype != torch.uint8:
-        raise UserError(
-            f"pixels of {x.dtype}; normalise takes uint8, 0 to 255 "
-            "(of floats from 0 to 1: (255*x).round().to(torch.uint8))"
-        )
+        raise UserError(f"pixels of {x.dtype}; give uint8, such as (255*x).round().to(torch.uint8)")
     if x.shape[1] not in STATISTICS:
         raise UserError(f"images with {x.shape[1]} channels; allowed: 1 (grey) or 3 (colour)")
     mean, std = _statistics(x.shape[1], x.device)

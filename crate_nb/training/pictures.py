@@ -25,13 +25,6 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF")  # other
 _SMALL = 128  # images below this side (pixels) are not reduced
 
 
-def _centre(im: Image.Image, least: int) -> Image.Image:
-    "The central square, reduced by an integer factor to a side of at least `least` pixels."
-    side = min(im.size)
-    left, top = (im.width - side) // 2, (im.height - side) // 2
-    return im.reduce(max(1, side // least), (left, top, left + side, top + side))
-
-
 def decode(
     data: bytes,  # an encoded image
     size: int | None = None,  # side (pixels) of the model's images; None: the whole image
@@ -52,8 +45,11 @@ def decode(
         if im.has_transparency_data and np.asarray(im.convert("RGBA"))[..., 3].min() < 255:
             warn_once("transparent pixels count as opaque; paste such pictures on a ground first")
         rgb = im if im.mode == "RGB" else im.convert("RGB")
-        picture = np.asarray(_centre(rgb, least) if size else rgb)
-    return torch.from_numpy(picture.transpose(2, 0, 1).copy())
+        if size:  # the central square, reduced by a whole factor
+            side = min(rgb.size)
+            left, top = (rgb.width - side) // 2, (rgb.height - side) // 2
+            rgb = rgb.reduce(max(1, side // least), (left, top, left + side, top + side))
+        return torch.from_numpy(np.asarray(rgb).transpose(2, 0, 1).copy())
 
 # %% ../../nbs/training/pictures.ipynb #accbaefa
 def read_image(
