@@ -10,7 +10,7 @@ import io, math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 import numpy as np, torch, torch.nn.functional as F
 from PIL import Image
 from torch import Tensor
@@ -103,15 +103,9 @@ def _smooth(x: Tensor) -> Tensor:  # uint8 (B, C, H, W) -> float32 (B, C, H, W)
 
 # %% ../../nbs/training/augment.ipynb #06a0000a
 def _blend(degenerate: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Tensor:
-    "Blend x with a degenerate image, factor 1 + v, clipped and truncated, as in Pillow."
+    "Blend x with a degenerate image, which v = -1 gives; clipped and truncated, as in Pillow."
     d, factor = degenerate(x).float(), (1 + v).float().view(-1, 1, 1, 1)
     return (d + factor * (x.float() - d)).clamp(0, 255).to(torch.uint8)
-
-
-_brightness = partial(_blend, torch.zeros_like)  # -1 gives black, > 0 brighter images
-_color = partial(_blend, _grey)  # -1 gives grey, > 0 more saturated images
-_contrast = partial(_blend, _flat)  # -1 gives flat grey
-_sharpness = partial(_blend, _smooth)  # a border of one pixel does not change
 
 # %% ../../nbs/training/augment.ipynb #06a00010
 def _posterize(x: Tensor, v: Tensor) -> Tensor:
@@ -203,10 +197,10 @@ OPS: dict[str, Op] = {  # RandAugment's operations, in their original order
         lambda x, v: _affine(x, (1, 0, 0), (0, 1, v.trunc())), lambda m, w: 150 / 331 * w * m, True
     ),
     "Rotate": Op(_rotate, lambda m, w: 30 * m, True),
-    "Brightness": Op(_brightness, lambda m, w: 0.9 * m, True),
-    "Color": Op(_color, lambda m, w: 0.9 * m, True),
-    "Contrast": Op(_contrast, lambda m, w: 0.9 * m, True),
-    "Sharpness": Op(_sharpness, lambda m, w: 0.9 * m, True),
+    "Brightness": Op(partial(_blend, torch.zeros_like), lambda m, w: 0.9 * m, True),
+    "Color": Op(partial(_blend, _grey), lambda m, w: 0.9 * m, True),
+    "Contrast": Op(partial(_blend, _flat), lambda m, w: 0.9 * m, True),
+    "Sharpness": Op(partial(_blend, _smooth), lambda m, w: 0.9 * m, True),
     "Posterize": Op(_posterize, lambda m, w: 8 - round(4 * m)),
     "Solarize": Op(_solarize, lambda m, w: 255 * (1 - m)),
     "AutoContrast": Op(_autocontrast, lambda m, w: 0.0),
@@ -214,8 +208,7 @@ OPS: dict[str, Op] = {  # RandAugment's operations, in their original order
 }
 
 # %% ../../nbs/training/augment.ipynb #f2db747e
-@dataclass(frozen=True)
-class Draws:
+class Draws(NamedTuple):
     "Random draws of the augmentation of a batch; row i is for image i."
 
     boxes: Tensor | None  # (B, 4): top, left, height, width in pixels; None: no crop
@@ -226,8 +219,7 @@ class Draws:
     @classmethod
     def cat(cls, parts: Sequence["Draws"]) -> "Draws":
         "Join the draws of several batches with the same settings."
-        columns: Any = zip(*(vars(d).values() for d in parts))
-        joined: list[Any] = [None if c[0] is None else torch.cat(c) for c in columns]
+        joined: Any = (None if c[0] is None else torch.cat(c) for c in zip(*parts))
         return cls(*joined)
 
 # %% ../../nbs/training/augment.ipynb #06a00020
