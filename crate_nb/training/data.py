@@ -88,12 +88,8 @@ class ImageData:
 def _warn_of_copies(images: ImageData):
     "Log how many test images are training images, too."
     seen = {hash(x.numpy().tobytes()) for x in images.x_train}
-    again = sum(hash(x.numpy().tobytes()) in seen for x in images.x_test)
-    if again:
-        warn_once(
-            f"{images.name}: {again:,} of {len(images.x_test):,} test images are training images, "
-            "too; remove one of each pair"
-        )
+    if again := sum(hash(x.numpy().tobytes()) in seen for x in images.x_test):
+        warn_once(f"{images.name}: {again:,} test images are training images, too; remove one each")
 
 # %% ../../nbs/training/data.ipynb #b4e81235
 _Images = tuple[Tensor, ...]  # x_train, y_train, x_test, y_test
@@ -241,7 +237,7 @@ def fetch_source(
 def dataset_name(
     spec: str,  # a row of `SOURCES`, or a path to a folder
 ) -> str:
-    "The name of a data set in results: its own or its folder's; a `UserError` if it is neither."
+    "The name of a data set in results, for a folder that of the folder; a `UserError` for neither."
     if spec in SOURCES:
         return spec
     folder = as_path(spec)
@@ -311,14 +307,6 @@ def _load_source(name: str, folder: str | Path | None) -> ImageData:
     return data
 
 
-def _load_folder(name: str, folder: Path, size: int | None) -> ImageData:
-    layout = find_layout(folder)
-    key = _fingerprint(layout, size)
-    data = _cached(name, key, lambda: _as_data(name, *read_folder(layout, size)))
-    _warn_of_copies(data)
-    return data
-
-
 def files_state(
     spec: str,  # as for `load_data`
 ) -> tuple:  # changes as soon as a file does; empty for a known set, whose pixels are verified
@@ -364,11 +352,14 @@ def load_data(
     (torch.Size([1437, 1, 8, 8]), torch.uint8, 10)
     """
     name = dataset_name(str(spec))
-    if name not in SOURCES:
-        return _load_folder(name, as_path(spec), size)
-    if folder is None and str(spec) != name:  # a folder called like a public data set
-        folder = spec
-    return _load_source(name, folder)
+    if name in SOURCES:
+        own = spec if str(spec) != name else None  # a folder of that name
+        return _load_source(name, folder or own)
+    layout = find_layout(as_path(spec))
+    key = _fingerprint(layout, size)
+    data = _cached(name, key, lambda: _as_data(name, *read_folder(layout, size)))
+    _warn_of_copies(data)
+    return data
 
 # %% ../../nbs/training/data.ipynb #5f0b85c6
 STATISTICS = {  # channels -> mean, standard deviation, of pixels in [0, 1]
