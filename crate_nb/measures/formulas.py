@@ -19,7 +19,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from torch import Tensor, nn
 from ..core import UserError, generator
 from ..models.layer import why_no_paths
-from ..models.family import Classifier
+from ..models.family import LayeredModel
 from ..models.probe import FUSED
 from ..models.wrappers import plain_names
 
@@ -267,7 +267,7 @@ def without_layernorm(
 # %% ../../nbs/measures/formulas.ipynb #09b00002
 @torch.no_grad()
 def path_norm(
-    model: Classifier,  # `config` must have `image_size` and `channels`; not changed
+    model: LayeredModel,  # its `architecture` gives the shape of an image; not changed
 ) -> float:  # computed in float64, without LayerNorm and RMSNorm
     """Published path norm: the sum of the logits for ones, with squared trained parameters.
 
@@ -278,10 +278,9 @@ def path_norm(
     squared = deepcopy(model).double().eval()
     for p in trained_parameters(squared):
         p.square_()
-    side, device = model.config["image_size"], next(squared.parameters()).device
-    shape = (1, model.config["channels"], side, model.config.get("image_width") or side)
+    ones = torch.ones(1, *model.architecture.shape).to(next(squared.parameters()))
     with without_layernorm(squared):
-        logits = squared(torch.ones(shape, dtype=torch.float64, device=device))
+        logits = squared(ones)
     subtracts = any(_subtracts(layer) for layer in getattr(squared, "layers", ()))
     if subtracts or (logits < 0).any():
         raise NotDefined("its layers subtract, so paths would count with a minus sign")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 import numpy as np, pandas as pd, torch, torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -20,7 +20,7 @@ from torch.utils.data import Dataset
 from ..core import UserError, check_choice, generator
 from ..objective.rates import check_eps
 from ..objective.srr import SPARSITY
-from ..models.family import Classifier, LayeredClassifier
+from ..models.family import LayeredClassifier
 from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
 from ..models.probe import tensor_of
 from ..models.wrappers import inner_model, moved
@@ -329,7 +329,7 @@ class Subject:
     def path_norm(self) -> float:
         "Published path norm."
         if isinstance(self.model, LayeredClassifier):
-            return path_norm(cast(Classifier, self.model))
+            return path_norm(self.model)
         return feed_forward_path_norm(self.model, next(iter(self.train))[0])
 
     def hessian(self) -> float:

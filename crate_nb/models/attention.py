@@ -43,8 +43,10 @@ def at_size(
     fit_any = isinstance(getattr(other, "positions", None), FourierPositions)
     learned = getattr(tokeniser, "positions", None)
     if a.image_width or (learned is None and not fit_any):
-        read = f"{a.image_size} x {a.image_width or a.image_size}"
-        raise UserError(f"this model's positions keep their size; give images of {read} pixels")
+        _, height, width = a.shape
+        raise UserError(
+            f"this model's positions keep their size; give images of {height} x {width} pixels"
+        )
     other.architecture = replace(a, image_size=size)
     if not fit_any:
         _resize_tokeniser(tokeniser, other.architecture)

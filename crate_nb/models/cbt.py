@@ -11,7 +11,7 @@ from typing import cast
 import math
 import torch, torch.nn as nn
 from torch import Tensor
-from .layer import Layer, VARIANTS
+from .layer import Layer
 from .family import Architecture, LayeredClassifier
 from .family import check_images, check_model, prepend
 from .tost import conv_stem
@@ -32,7 +32,7 @@ class CBT(LayeredClassifier):
         self.positions = nn.Parameter(torch.randn(1, a.patches + 1, a.dim))
         self.cls_token = nn.Parameter(torch.randn(1, 1, a.dim))
         self.layers = cast(Sequence[Layer], a.stack())
-        norm = nn.LayerNorm(a.dim, a.norm_eps or VARIANTS[a.variant].norm_eps)
+        norm = nn.LayerNorm(a.dim, a.full.norm_eps)
         self.head = nn.Sequential(norm, nn.Linear(a.dim, a.num_classes))
         self.read = 1
 

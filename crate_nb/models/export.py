@@ -66,8 +66,7 @@ def export_onnx(model: LayeredClassifier, path: str | Path, attention: bool = Fa
     >>> export_onnx(small, "small.onnx")  # doctest: +SKIP
     """
     a = model.architecture
-    images = torch.zeros(2, a.channels, a.image_size, a.image_width or a.image_size)
-    images = images.to(next(model.parameters()))
+    images = torch.zeros(2, *a.shape).to(next(model.parameters()))
     if attention:  # fail now, with a reason, if there are none
         attention_maps(model, images)
     numbers = range(1, a.depth + 1)

@@ -4,50 +4,32 @@
 
 # %% auto #0
 __all__ = ['EMBEDDINGS', 'INITS', 'MODELS', 'MODEL_SIZES', 'crate_tiny', 'crate_small', 'crate_base', 'crate_large',
-           'check_sizes', 'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'ConvStem',
-           'prepend', 'sine_positions', 'Tokeniser', 'init_map', 'init_linear', 'init_truncated', 'init_vit',
-           'init_alpha', 'recurrences', 'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_flops',
-           'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_heads', 'count_parameters',
-           'predict_parameters']
+           'Architecture', 'check_model', 'check_images', 'patchify', 'LayerTokens', 'ConvStem', 'prepend',
+           'sine_positions', 'Tokeniser', 'init_map', 'init_linear', 'init_truncated', 'init_vit', 'init_alpha',
+           'recurrences', 'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_paths', 'classifiers',
+           'make_model', 'CRATE', 'official_sizes', 'official_heads', 'count_parameters']
 
 # %% ../../nbs/models/family.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
-from dataclasses import asdict, dataclass, fields, replace
+from copy import copy
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast, get_args
+from types import SimpleNamespace
+from typing import Any, Self, cast
 import math, torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, check_choice, resolve
-from .compress import Output, count_flops
+from .compress import Output
 from .layer import Layer, VARIANTS, Variant, layer_paths
-
-# %% ../../nbs/models/family.ipynb #573c4df4
-def check_sizes(
-    image_size: int,  # side of an image (pixels)
-    patch_size: int,  # side of a patch (pixels)
-    dim: int,  # d
-    heads: int,  # K; 1 if heads have another width than d / K
-):
-    "Raise a `UserError` unless patches tile the image and heads divide the width."
-    if image_size % patch_size:
-        raise UserError(
-            f"patches of {patch_size} pixels do not tile an image of {image_size}; "
-            "image_size must be a multiple of patch_size"
-        )
-    if dim % heads:
-        raise UserError(
-            f"{heads} heads do not divide a width of {dim}; choose heads that divide dim"
-        )
 
 # %% ../../nbs/models/family.ipynb #c889dcfa
 @dataclass(frozen=True)
 class Architecture:
     """Variant and sizes that determine a model's tensors; a `UserError` if they do not fit.
 
-    The last nine fields describe models of other repositories. A value that equals the variant's
-    default is stored as None.
+    The last nine fields describe models of other repositories. They are None where they have their
+    usual value, which `full` gives.
     """
 
     variant: str = "crate"  # row of `VARIANTS`
@@ -74,37 +56,49 @@ class Architecture:
     time_width: int | None = None  # sines and cosines of learned step sizes; None: d
 
     def __post_init__(self):
-        check_choice("variant", self.variant, VARIANTS)
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if hasattr(value, "item"):  # a number of numpy, of which json stores none
-                object.__setattr__(self, field.name, value := value.item())
-            kind, *optional = get_args(field.type) or [field.type]
-            fits, what = _KINDS[kind]
-            if not (fits(value) or (optional and value is None)):
-                raise UserError(f"{field.name} is {value!r}; it must be {what}")
-        row = VARIANTS[self.variant]
+        row = VARIANTS[check_choice("variant", self.variant, VARIANTS)]
         if row.lam is not None and self.lam == Architecture.lam:
             object.__setattr__(self, "lam", row.lam)
-        usual = dict(image_width=self.image_size, pool=row.pool, norm_eps=row.norm_eps)
-        usual |= dict(decoder_depth=self.depth, decoder_heads=self.heads)
-        usual |= dict(recurrences=self.depth, time_width=self.dim)
-        for name, value in (usual | dict(head_dim=self.dim / self.heads)).items():
+        for name, value in self._usual().items():
             if getattr(self, name) == value:
                 object.__setattr__(self, name, None)
         _check_fits(self, row)
 
+    def _usual(self) -> dict[str, Any]:
+        "What None stands for."
+        row = VARIANTS[self.variant]
+        return dict(
+            head_eps=self.norm_eps or row.norm_eps,
+            image_width=self.image_size,
+            head_dim=self.dim / self.heads,
+            pool=row.pool,
+            norm_eps=row.norm_eps,
+            decoder_depth=self.depth,
+            decoder_heads=self.heads,
+            recurrences=self.depth,
+            time_width=self.dim,
+        )
+
     @property
-    def patches(self) -> int:  # per image
-        "Number of patches, without the class token."
-        rows, columns = self.grid
-        return rows * columns
+    def full(self) -> Any:
+        "All fields, with values in place of None."
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return SimpleNamespace(**self._usual() | given)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:  # C, H, W
+        "Shape of an image."
+        return self.channels, self.image_size, self.image_width or self.image_size
 
     @property
     def grid(self) -> tuple[int, int]:  # per image
         "Rows and columns of patches."
-        width = self.image_width or self.image_size
-        return self.image_size // self.patch_size, width // self.patch_size
+        return self.shape[1] // self.patch_size, self.shape[2] // self.patch_size
+
+    @property
+    def patches(self) -> int:  # per image
+        "Number of patches, without the class token."
+        return math.prod(self.grid)
 
     @property
     def patch_dim(self) -> int:  # C patch_size^2
@@ -115,30 +109,21 @@ class Architecture:
     def distinct_layers(self) -> int:  # L, divided by `recurrences` if recurrent
         "Number of layers with separate weights."
         recurrent = VARIANTS[self.variant].recurrent
-        return self.depth // (self.recurrences or self.depth) if recurrent else self.depth
+        return self.depth // self.full.recurrences if recurrent else self.depth
 
     def layer(self) -> Layer:  # with fresh weights
         "Build one layer of the model."
-        sizes = {k: getattr(self, k) for k in ("dim", "heads", "dropout", "eta", "lam")}
-        given = dict(head_dim=self.head_dim, time_width=self.time_width)
-        sizes |= {name: value for name, value in given.items() if value}
-        row = VARIANTS[self.variant]
-        return Layer(replace(row, norm_eps=self.norm_eps or row.norm_eps), **sizes)
+        names = ("dim", "heads", "dropout", "eta", "lam", "head_dim", "time_width")
+        row = replace(VARIANTS[self.variant], norm_eps=self.full.norm_eps)
+        return Layer(row, **{name: getattr(self, name) for name in names})
 
     def stack(self) -> nn.ModuleList:  # of layers, with fresh weights
         "Build all layers of the model; the layers of a recurrent variant share their weights."
-        if VARIANTS[self.variant].recurrent:
-            layers = [self.layer() for _ in range(self.distinct_layers)]
-            return recurrences(layers, self.recurrences or self.depth)
-        return nn.ModuleList(self.layer() for _ in range(self.depth))
+        layers = [self.layer() for _ in range(self.distinct_layers)]
+        recurrent = VARIANTS[self.variant].recurrent
+        return recurrences(layers, self.full.recurrences) if recurrent else nn.ModuleList(layers)
 
-
-_KINDS: dict[Any, tuple[Callable[[Any], bool], str]] = {  # type of a field -> what fits it
-    str: (lambda v: type(v) is str, "a text"),
-    bool: (lambda v: type(v) is bool, "True or False"),
-    int: (lambda v: type(v) is int and v > 0, "an integer of at least 1"),
-    float: (lambda v: type(v) in (int, float) and math.isfinite(v), "a finite number"),
-}
+# %% ../../nbs/models/family.ipynb #b39c540f
 _USED_BY: dict[str, Callable[[Variant], bool]] = {  # option -> whether a variant has it
     **dict.fromkeys(("image_width", "pool"), lambda row: row.model == "classifier"),
     **dict.fromkeys(("decoder_depth", "decoder_heads"), lambda row: row.model == "autoencoder"),
@@ -154,15 +139,21 @@ _USED_BY: dict[str, Callable[[Variant], bool]] = {  # option -> whether a varian
 
 def _check_fits(a: Architecture, row: Variant):
     "Reject options that the variant does not have, and sizes that do not fit."
-    for side in (a.image_size, a.image_width or a.image_size):
-        check_sizes(side, a.patch_size, a.dim, 1 if a.head_dim else a.heads)
+    for side in a.shape[1:]:
+        if side % a.patch_size:
+            raise UserError(
+                f"patches of {a.patch_size} pixels do not tile an image of {side}; "
+                "image_size must be a multiple of patch_size"
+            )
     for name, has in _USED_BY.items():
         if getattr(a, name) != getattr(Architecture, name) and not has(row):
             raise UserError(f"{a.variant} has no {name}; leave {name} out")
     if a.pool is not None:
         check_choice("pool", a.pool, ("class", "mean", "all"))
     odd = [width for width in (a.dim, a.time_width or 0) if width % 2]
+    split = f"{a.heads} heads do not divide a width of {a.dim}; choose heads that divide dim"
     for is_wrong, why in (
+        (not a.head_dim and a.dim % a.heads, split),
         (not 0 <= a.dropout < 1, f"dropout is {a.dropout:g}; it must be at least 0 and below 1"),
         (row.lam not in (None, a.lam), f"{a.variant} fixes lam at {row.lam}; leave lam out"),
         (row.has_steps and odd, f"{a.variant} needs even widths, not {odd}"),
@@ -190,13 +181,10 @@ def check_images(
     x: Tensor,  # input of a model
     architecture: Architecture,  # of the model
 ):
-    "Raise a `UserError` unless images are standardised, (B, C, H, W), and of the model's size."
-    a = architecture
-    read = (a.channels, a.image_size, a.image_width or a.image_size)
-    if tuple(x.shape[1:]) != read:
-        raise UserError(f"images of shape {tuple(x.shape[1:])}; this model expects {read}")
-    if not x.is_floating_point():
-        raise UserError(f"images of {x.dtype}; standardise them first: data.normalise(x)")
+    "Raise a `UserError` unless images are (B, C, H, W) and of the model's size."
+    given, read = tuple(x.shape[1:]), architecture.shape
+    if given != read:
+        raise UserError(f"images of shape {given}; this model expects {read}")
 
 # %% ../../nbs/models/family.ipynb #62d4b51a
 def patchify(
@@ -380,50 +368,43 @@ INITS: dict[str, Callable[["Classifier"], None]] = {
 def recurrences(
     layers: Sequence[Layer],  # with weights of their own
     times: int,  # applications of each
-) -> nn.ModuleList:  # of modules that share parameters
+) -> nn.ModuleList:  # of modules that share their parts
     """Layers applied several times in a row.
 
     A state dict has each layer once, and once the map of the step sizes, which all layers share.
     """
-    modules = nn.ModuleList(deepcopy(layer) for layer in layers for _ in range(times))
+    modules = [_again(layer) for layer in layers for _ in range(times)]
     for i, module in enumerate(modules if layers[0].steps else ()):
-        steps: Any = cast(Layer, module).steps
-        steps.time = torch.full_like(steps.time, i % times + 1)
-    _tie(times, modules)
-    modules.register_state_dict_post_hook(partial(_only_first, times))
-    modules.register_load_state_dict_pre_hook(partial(_repeat, times))
-    modules.register_load_state_dict_post_hook(partial(_tie, times))
-    return modules
+        module.steps = _again(layers[0].steps)
+        module.steps.time = torch.full_like(module.steps.time, i % times + 1)
+    stack = nn.ModuleList(modules)
+    stack.register_state_dict_post_hook(partial(_only_first, times))
+    stack.register_load_state_dict_pre_hook(partial(_repeat, times))
+    return stack
 
 
-def _first(index: int, name: str, times: int) -> int:
-    "The module whose tensor another one shares: the first of its layer; for step sizes, of all."
-    return 0 if name.startswith("steps.") else index - index % times
-
-
-def _tie(times, modules, *_):
-    for index, module in enumerate(modules):
-        for name, own in module.named_modules():
-            shared = modules[_first(index, f"{name}.", times)].get_submodule(name)
-            own._parameters.update(shared._parameters)
-            own._buffers.update(shared._buffers)
+def _again(module: Any) -> Any:
+    "A module with the same parts, and so the same weights, but with hooks of its own."
+    again = copy(module)
+    again.__dict__ |= {k: copy(v) for k, v in vars(module).items() if isinstance(v, dict)}
+    return again
 
 
 def _only_first(times, modules, state, prefix, *_):
     "Keep the first application of each layer in a state dict, under the number of the layer."
     for key in [key for key in state if key.startswith(prefix)]:
         number, _, name = key.removeprefix(prefix).partition(".")
-        tensor, index = state.pop(key), int(number)
-        if index == _first(index, name, times):
-            state[f"{prefix}{index // times}.{name}"] = tensor
+        tensor, (layer, again) = state.pop(key), divmod(int(number), times)
+        if not again and not (layer and name.startswith("steps.")):
+            state[f"{prefix}{layer}.{name}"] = tensor
 
 
 def _repeat(times, modules, state, prefix, *_):
-    "Give every module of a state dict the tensors of its layer."
+    "Give every module of a state dict the tensors of its layer, and the steps of the first."
     for key, tensor in list(state.items()):
         number, _, name = key.removeprefix(prefix).partition(".")
         for index in range(len(modules)):
-            if str(_first(index, name, times) // times) == number:
+            if number == ("0" if name.startswith("steps.") else str(index // times)):
                 state[f"{prefix}{index}.{name}"] = tensor
 
 # %% ../../nbs/models/family.ipynb #5e1a7c02
@@ -548,28 +529,18 @@ class Classifier(LayeredClassifier):
         a = self.architecture = architecture
         self.tokeniser = Tokeniser(a)
         self.layers = cast(Sequence[Layer], a.stack())
-        row = VARIANTS[a.variant]
         norm = TwiceNorm if a.norm_twice else nn.LayerNorm
-        last = norm(a.dim, a.head_eps or a.norm_eps or row.norm_eps)
+        last = norm(a.dim, a.full.head_eps)
         self.head = nn.Sequential(last, nn.Linear(a.dim, a.num_classes))
-        self.pool = a.pool or row.pool
+        self.pool = a.full.pool
         self.read = 1 if self.pool == "class" else None  # number of tokens for the head
-        INITS[check_choice("initialisation", row.init, INITS)](self)
+        INITS[check_choice("initialisation", VARIANTS[a.variant].init, INITS)](self)
 
     def tokens(self, x: Tensor) -> Tensor:
         return self.tokeniser(x)
 
     def pooled(self, z: Tensor) -> Tensor:
         return z[:, 0] if self.read else z[:, self.pool == "mean" :].mean(1)
-
-# %% ../../nbs/models/family.ipynb #1405cd44
-def model_flops(
-    model: LayeredModel,  # of any variant
-    batch: int = 1,  # images
-) -> int:  # for the whole batch
-    "FLOP of the matrix products in a forward pass, to the logits or pixels."
-    a = model.architecture
-    return count_flops(model, (batch, a.channels, a.image_size, a.image_width or a.image_size))
 
 # %% ../../nbs/models/family.ipynb #1cd5b446
 def model_paths(
@@ -771,13 +742,3 @@ def count_parameters(model: nn.Module) -> int:
     8
     """
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
-
-# %% ../../nbs/models/family.ipynb #2542988e
-def predict_parameters(
-    **sizes,  # fields of `Architecture`
-) -> int:  # equals `count_parameters`
-    "The number of trainable parameters of a classifier, without its weights."
-    a = Architecture(**sizes)
-    check_model(a, "classifier")
-    with torch.device("meta"):  # no memory, no random draws
-        return count_parameters(make_model(a))

@@ -137,7 +137,7 @@ class MirroredLayer(nn.Module):
         a, row = architecture, VARIANTS[architecture.variant]
         self.sign, self.dropout = -row.sign, a.dropout
         self.norm_sparsify, self.norm_compress = (
-            nn.LayerNorm(a.dim, a.norm_eps or row.norm_eps) for _ in range(2)
+            nn.LayerNorm(a.dim, a.full.norm_eps) for _ in range(2)
         )
         self.A = nn.Parameter(nn.init.kaiming_uniform_(torch.empty(a.dim, a.dim)))
         self.compress = resolve(COMPRESS[row.compress])(dim=a.dim, heads=a.heads, dropout=a.dropout)
@@ -219,10 +219,10 @@ class MaskedAutoencoder(LayeredModel):
         self.tokeniser = MaskedTokeniser(a)
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         self.norm = nn.LayerNorm(a.dim, 1e-6)
-        inner = replace(a, heads=a.decoder_heads or a.heads, decoder_heads=None)
+        inner = replace(a, heads=a.full.decoder_heads, decoder_heads=None)
         build = inner.layer if VARIANTS[a.variant].skip else lambda: MirroredLayer(inner)
         self.unused = nn.Linear(a.dim, a.dim)
-        layers = nn.ModuleList(build() for _ in range(a.decoder_depth or a.depth))
+        layers = nn.ModuleList(build() for _ in range(a.full.decoder_depth))
         self.decoder = cast(Sequence[nn.Module], layers)
         self.norm_decoder = nn.LayerNorm(a.dim, 1e-6)
         self.head = nn.Linear(a.dim, a.patch_dim)

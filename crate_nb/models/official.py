@@ -13,7 +13,6 @@ from typing import Any
 import math, warnings
 from torch import Tensor
 from ..core import UserError, check_choice, user_errors, resolve
-from .layer import VARIANTS
 from .family import Architecture, CRATE, LayeredModel, official_heads
 from .checkpoints import FORMATS, agreed, build_fitting, from_official
 from .checkpoints import numbers_of, port_of_jax, recognise, unwrap
@@ -174,20 +173,6 @@ def load_hyper_set(
     return build_fitting(lambda: CRATE(**asdict(a)), ours)
 
 # %% ../../nbs/models/official.ipynb #6b0d0063
-def _as_built(a: Architecture, head: str | None) -> dict[str, object]:
-    "The settings of a model, by option names of `load_official`."
-    row = VARIANTS[a.variant]
-    pool, eps = a.pool or row.pool, a.norm_eps or row.norm_eps
-    return asdict(a) | dict(
-        pool="mean" if pool == "all" else pool,
-        norm_eps=eps,
-        head_eps=a.head_eps or eps,
-        decoder_heads=a.decoder_heads or a.heads,
-        recurrences=a.recurrences or a.depth,
-        head=head,
-    )
-
-
 def _other_patch(a: Architecture) -> str:
     "Another reading of a linear patch embedding, such as 12 x 4 x 4 for 3 x 8 x 8; empty if none."
     sides = (p for p in range(a.patch_size - 1, 1, -1) if a.patch_dim % p**2 == 0)
@@ -196,7 +181,8 @@ def _other_patch(a: Architecture) -> str:
 
 def _settle(system: str, a: Architecture, head: str | None, said: Mapping[str, object]):
     "Raise for a pool that contradicts the model; warn of settings that we assumed."
-    form, built = FORMATS[system], _as_built(a, head)
+    form, pool = FORMATS[system], "mean" if a.pool == "all" else a.full.pool
+    built = vars(a.full) | dict(pool=pool, head=head)
     of = f"a checkpoint of {form.system}"
     if said["pool"] not in (None, built["pool"]):
         raise UserError(

@@ -23,7 +23,7 @@ from ..models.compress import COMPRESS
 from ..models.sparsify import SPARSIFY
 from ..models.checkpoints import MOST_LAYERS
 from ..models.layer import VARIANTS
-from ..models.family import check_sizes
+from ..models.family import Architecture
 from ..models.masked import check_masked
 from ..models.tost import check_stem
 from .optimizers import OPTIMIZERS, SCHEDULES
@@ -203,7 +203,8 @@ def unused_options(
 
 def _check_model(config: "RunConfig"):
     row = VARIANTS[check_choice("variant", config.variant, VARIANTS)]
-    check_sizes(config.image_size, config.patch_size, config.dim, config.heads)
+    side, patch = config.image_size, config.patch_size
+    Architecture(config.variant, side, patch, dim=config.dim, heads=config.heads)
     if row.model in ("tost-vision", "cbt"):
         check_stem(config.dim, config.patch_size)
     elif row.model == "autoencoder":
