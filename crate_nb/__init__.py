@@ -16,9 +16,7 @@ _MODULES = {  # module -> names offered here
     "objective.redunet": "ReduNet",
     "objective.simdino": "simdino_loss",
     "models.layer": "VARIANTS Variant",
-    "models.family": (
-        "CRATE count_parameters crate_base crate_large crate_small crate_tiny make_model"
-    ),
+    "models.family": "CRATE count_parameters crate_tiny make_model",
     "models.check": "check_variant",
     "models.language": "LanguageModel",
     "models.official": "load_official",

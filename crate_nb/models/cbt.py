@@ -13,7 +13,7 @@ import torch, torch.nn as nn
 from torch import Tensor
 from .layer import Layer
 from .family import Architecture, LayeredClassifier
-from .family import check_images, check_model, prepend
+from .family import check_images, prepend
 from .tost import conv_stem
 from .checkpoints import FORMATS, agreed, build_fitting, from_official, numbers_of
 
@@ -25,9 +25,8 @@ class CBT(LayeredClassifier):
         self,
         architecture: Architecture,  # variant `cbt` or `cbt-published`, patches of 8 or 16 pixels
     ):
-        super().__init__()
-        check_model(architecture, "cbt")
-        a = self.architecture = architecture
+        super().__init__(architecture)
+        a = architecture
         self.stem = conv_stem(a.channels, a.dim, a.patch_size)
         self.positions = nn.Parameter(torch.randn(1, a.patches + 1, a.dim))
         self.cls_token = nn.Parameter(torch.randn(1, 1, a.dim))

@@ -88,7 +88,7 @@ def check_variant(name: str):
     Raises
     ------
     UserError
-        If there is no such row or classifier, or if paths of a sublayer can't be derived.
+        If there is no such row or classifier, or if a sublayer has no paths and no reason why.
     AssertionError
         If a check fails; the message names the property.
 

@@ -117,24 +117,9 @@ class Sublayer(nn.Module):
         self,
         v: Tensor,  # path weights at each input feature (d_in,) float64
     ) -> Tensor:  # (d_out,)
-        "The output for path weights as one token, with squared weights; it must be additive."
-        if self.no_paths:
-            raise UserError(f"path norms are undefined: {self.no_paths}")
-        squared = deepcopy(self).double().requires_grad_(False).eval()
-        for p in squared.parameters():
-            p.square_()
-
-        def out(v):
-            given = squared(v[None, None])
-            return (given[0] if isinstance(given, tuple) else given)[0, 0]
-
-        w = torch.linspace(0.5, 2, len(v)).to(v)
-        if not torch.allclose(out(v + w), out(v) + out(w)):
-            raise UserError(
-                f"the paths of {type(self).__name__} can't be derived, since it is not additive "
-                "with squared weights; define paths(v)"
-            )
-        return out(v)
+        "The output for path weights as input, with squared weights; a `UserError` if undefined."
+        why = self.no_paths or f"give {type(self).__name__} a method paths(v)"
+        raise UserError(f"path norms are undefined: {why}")
 
     def attention(
         self,
@@ -218,12 +203,10 @@ class StepAttention(SubspaceAttention):
         self,
         dim: int,  # d
         heads: int,  # K, which divides d
-        dropout: float = 0.0,  # on the softmax weights, in training
         eta: float = 0.1,  # step size
-        context: int | None = None,  # most tokens if causal; None: not causal
-        **_,  # ignored
+        **options,  # as for `SubspaceAttention`
     ):
-        super().__init__(dim, heads, dropout, context=context)
+        super().__init__(dim, heads, **options)
         self.eta = eta
 
     def forward(self, z: Tensor, tokens: int | None = None) -> tuple[Tensor, Tensor]:
@@ -493,11 +476,8 @@ class Output(nn.Module):
     ):
         super().__init__()
         self.name = check_choice("output map", name, OUTPUT_MAPS)
-        self.map = OUTPUT_MAPS[name]
         self.dim, self.inner = dim, inner or dim
         tensors = self.map.tensors(dim, inner) if inner else self.map.tensors(dim)
-        for key in tensors:
-            check_choice("tensor of an output map", key, ("weight", "bias"))
         for key in ("weight", "bias"):
             tensor = tensors.get(key)
             if isinstance(tensor, nn.Parameter):
@@ -505,11 +485,9 @@ class Output(nn.Module):
             else:
                 self.register_buffer(key, tensor)
 
-    def __getstate__(self) -> dict:
-        return self.__dict__ | dict(map=None)  # a row may hold lambdas, which pickle refuses
-
-    def __setstate__(self, state: dict):
-        super().__setstate__(state | dict(map=OUTPUT_MAPS[state["name"]]))
+    @property
+    def map(self) -> OutputMap:  # not kept: a row may hold lambdas, which pickle refuses
+        return OUTPUT_MAPS[self.name]
 
     def forward(
         self,

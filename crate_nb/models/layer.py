@@ -289,7 +289,10 @@ class Layer(nn.Module):
         super().__init__()
         sizes = dict(dim=dim, heads=heads, dropout=dropout, **options)
         self.sign, self.skip, self.dropout = variant.sign, variant.skip, dropout
-        self.compress, self.sparsify = _halves(variant, **sizes)
+        first = check_choice("compress", variant.compress, COMPRESS)
+        second = check_choice("sparsify", variant.sparsify, SPARSIFY)
+        self.compress: Sublayer = resolve(COMPRESS[first])(**sizes)
+        self.sparsify = SPARSIFY[second](**sizes)
         inner = heads * options["head_dim"] if options.get("head_dim") else None
         self.output = Output(variant.output, dim, inner)
         eps = variant.norm_eps
@@ -334,13 +337,6 @@ class Layer(nn.Module):
     ) -> Tensor:  # Z^l (..., N or tokens, d)
         "Apply both sublayers; dropout acts in training mode only."
         return self.finish(self.halfway(z, tokens), z[..., :tokens, :])
-
-
-def _halves(variant: Variant, **sizes) -> tuple[Sublayer, Sublayer]:
-    "The two sublayers of a layer, with fresh weights."
-    compress = resolve(COMPRESS[check_choice("compress", variant.compress, COMPRESS)])
-    sparsify = SPARSIFY[check_choice("sparsify", variant.sparsify, SPARSIFY)]
-    return compress(**sizes), sparsify(**sizes)
 
 # %% ../../nbs/models/layer.ipynb #8f0edafe
 def layer_paths(

@@ -20,7 +20,7 @@ from .checkpoints import FORMATS, agreed, build_fitting, from_official
 from .checkpoints import numbers_of, unwrap
 from .layer import Layer, VARIANTS
 from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
-from .family import check_images, check_model, init_map, official_heads, patchify
+from .family import check_images, init_map, official_heads, patchify
 from .family import prepend
 
 if TYPE_CHECKING:  # imported only to draw
@@ -213,9 +213,8 @@ class MaskedAutoencoder(LayeredModel):
         self,
         architecture: Architecture,  # variant and sizes; ignores `num_classes`
     ):
-        check_model(architecture, "autoencoder")
-        super().__init__()
-        a = self.architecture = architecture
+        super().__init__(architecture)
+        a = architecture
         self.tokeniser = MaskedTokeniser(a)
         self.layers = cast(Sequence[Layer], nn.ModuleList(a.layer() for _ in range(a.depth)))
         self.norm = nn.LayerNorm(a.dim, 1e-6)

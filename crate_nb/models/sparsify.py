@@ -169,6 +169,10 @@ class Unchanged(Sublayer):
         "Return the tokens."
         return z
 
+    def paths(self, v: Tensor) -> Tensor:  # (d,)
+        "Path weights stay as they are."
+        return v
+
 # %% ../../nbs/models/sparsify.ipynb #91f71fa3
 class RectifiedLinear(Sublayer):
     "ReLU(W z + b) on each token, without skip connection; W starts near the identity."

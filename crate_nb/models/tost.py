@@ -18,7 +18,7 @@ from .sparsify import MLP
 from .checkpoints import FORMATS, agreed, build_fitting, from_official, numbers_of
 from .layer import VARIANTS, LayerScale, Layer
 from .family import Architecture
-from .family import LayeredClassifier, check_model, init_linear, prepend
+from .family import LayeredClassifier, init_linear, prepend
 
 # %% ../../nbs/models/tost.ipynb #7a050006
 STEM_STAGES: dict[int, int] = {8: 3, 16: 4}  # side of a patch (pixels) -> number of convolutions
@@ -128,9 +128,8 @@ class TostVision(LayeredClassifier):
         self,
         architecture: Architecture,  # variant `tost-vision`, patches of 8 or 16 pixels
     ):
-        super().__init__()
-        check_model(architecture, "tost-vision")
-        a = self.architecture = architecture
+        super().__init__(architecture)
+        a = architecture
         scale = 1e-5 if a.depth >= 24 else 1.0
         self.stem = conv_stem(a.channels, a.dim, a.patch_size)
         self.positions = FourierPositions(a.dim)

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 import numpy as np, pandas as pd, torch
 import torch.nn.functional as F
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -191,12 +190,8 @@ def _table(rates: Sequence[RateReduction]) -> pd.DataFrame:
     return pd.DataFrame(values, columns=columns).rename_axis("layer").reset_index()
 
 # %% ../../nbs/objective/redunet.ipynb #12ed002b
-class _Network(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class _Network(ClassifierMixin, TransformerMixin, BaseEstimator):
     "The methods of a ReduNet."
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_features_in_
 
     def _read(self, X, y="no_validation", reset: bool = False, **how):
         "Validate X, or X and y, as scikit-learn does."

@@ -39,7 +39,7 @@ def _check_features(student: Tensor, teacher: Tensor) -> None:
                 stacklevel=3,
             )
 
-
+# %% ../../nbs/objective/simdino.ipynb #289605f1
 def simdino_loss(
     student: Tensor,
     teacher: Tensor,
