@@ -273,7 +273,7 @@ def path_norm(
 
     `NotDefined` where terms may be negative, or where `why_no_paths` gives a reason.
     """
-    if why := why_no_paths(getattr(model, "layers", ())):
+    if why := why_no_paths(model.layers):
         raise NotDefined(why)
     squared = deepcopy(model).double().eval()
     for p in trained_parameters(squared):
@@ -281,17 +281,11 @@ def path_norm(
     ones = torch.ones(1, *model.architecture.shape).to(next(squared.parameters()))
     with without_layernorm(squared):
         logits = squared(ones)
-    subtracts = any(_subtracts(layer) for layer in getattr(squared, "layers", ()))
-    if subtracts or (logits < 0).any():
+    # Without a skip, ISTA's ReLU follows.
+    subtracts = (l.skip and (l.sign < 0) != l.compress.negative for l in model.layers)
+    if any(subtracts) or (logits < 0).any():
         raise NotDefined("its layers subtract, so paths would count with a minus sign")
     return float(logits.sum())
-
-
-def _subtracts(layer: Any) -> bool:
-    "Whether Z - out(Z) may be negative behind the layer: without a skip, ISTA's ReLU follows."
-    if not getattr(layer, "skip", False):
-        return False
-    return (layer.sign < 0) != layer.compress.negative
 
 # %% ../../nbs/measures/formulas.ipynb #ff827a6b
 _PATHS = (  # modules that a path crosses with weight 1 or with the module's weight

@@ -437,16 +437,6 @@ def _learned(dim: int, inner: int | None = None, bias: bool = True) -> dict[str,
     "W and b as in `nn.Linear`, trained."
     return dict(nn.Linear(inner or dim, dim, bias).named_parameters())
 
-
-def _fixed(dim: int) -> dict[str, Tensor]:
-    "W as in `nn.Linear`, saved in checkpoints but never trained."
-    return dict(weight=nn.Linear(dim, dim, bias=False).weight.detach().clone())
-
-
-def _ones(dim: int) -> dict[str, Tensor]:
-    "A trained factor per channel of the heads, initially 1."
-    return dict(weight=nn.Parameter(torch.ones(dim)))
-
 # %% ../../nbs/models/compress.ipynb #a1f30946
 # name -> map; add a row for a new one
 OUTPUT_MAPS: dict[str, OutputMap] = {
@@ -456,9 +446,15 @@ OUTPUT_MAPS: dict[str, OutputMap] = {
     "linear": OutputMap(
         lambda h, u, weight, bias: F.linear(h, weight), partial(_learned, bias=False)
     ),
-    "fixed": OutputMap(lambda h, u, weight, bias: F.linear(h, weight), _fixed),
+    "fixed": OutputMap(  # saved in checkpoints but never trained
+        lambda h, u, weight, bias: F.linear(h, weight),
+        lambda dim: dict(weight=nn.Linear(dim, dim, bias=False).weight.detach().clone()),
+    ),
     "identity": OutputMap(lambda h, u, weight, bias: h),
-    "diagonal": OutputMap(lambda h, u, weight, bias: h * weight, _ones),
+    "diagonal": OutputMap(
+        lambda h, u, weight, bias: h * weight,
+        lambda dim: dict(weight=nn.Parameter(torch.ones(dim))),
+    ),
 }
 
 # %% ../../nbs/models/compress.ipynb #ac1a68e1

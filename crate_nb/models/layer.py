@@ -351,9 +351,8 @@ def layer_paths(
 
 
 def why_no_paths(
-    layers: Iterable[nn.Module],  # of a model
+    layers: Iterable[Layer],  # of a model
 ) -> str:  # empty if path norms are defined
     "Why path norms are undefined for a model."
-    names = ("compress", "sparsify")
-    halves = (getattr(layer, name, None) for layer in layers for name in names)
-    return next(filter(None, (getattr(half, "no_paths", "") for half in halves)), "")
+    halves = (half for layer in layers for half in (layer.compress, layer.sparsify))
+    return next((half.no_paths for half in halves if half.no_paths), "")
