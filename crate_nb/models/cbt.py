@@ -21,6 +21,8 @@ from .checkpoints import FORMATS, agreed, build_fitting, from_official, numbers_
 class CBT(LayeredClassifier):
     "The model of CBSA for images: a convolutional stem, a class token, learned positions."
 
+    kind = "cbt"
+
     def __init__(
         self,
         architecture: Architecture,  # variant `cbt` or `cbt-published`, patches of 8 or 16 pixels

@@ -398,6 +398,7 @@ def _repeat(times, modules, state, prefix, *_):
 class LayeredModel(nn.Module):
     "Base of all models: tokens and layers, for weight files and the probe."
 
+    kind: str  # row of `MODELS`
     tokens: Callable[..., Tensor]  # images (B, C, H, W) -> Z^0 (B, N, d)
     layers: Sequence[Layer]  # an nn.ModuleList, which is not typed by its elements
     about: Any  # description of an exported model; may be absent or None
@@ -409,10 +410,9 @@ class LayeredModel(nn.Module):
         architecture: Architecture,  # of a variant with this kind of model
     ):
         super().__init__()
-        variant, own = architecture.variant, type(self).__name__
-        kind = VARIANTS[variant].model
-        if not isinstance(self, resolve(MODELS[check_choice("model", kind, MODELS)])):
-            raise UserError(f"variant {variant!r} is a {kind!r}, not a {own}; use make_model")
+        name, kind = architecture.variant, self.kind
+        if (own := VARIANTS[name].model) != kind:
+            raise UserError(f"variant {name!r} is a {own!r}, not a {kind!r}; use make_model")
         self.architecture = architecture
 
     def layer_inputs(
@@ -504,6 +504,8 @@ class TwiceNorm(nn.LayerNorm):
 # %% ../../nbs/models/family.ipynb #a675fc2f
 class Classifier(LayeredClassifier):
     "Image classifier with layers of one variant."
+
+    kind = "classifier"
 
     def __init__(
         self,

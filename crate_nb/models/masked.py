@@ -207,6 +207,7 @@ def init_masked(
 class MaskedAutoencoder(LayeredModel):
     "An encoder of tokens, and a decoder that predicts the pixels of removed patches."
 
+    kind = "autoencoder"
     decoder: Sequence[nn.Module]  # layers, in an nn.ModuleList
 
     def __init__(

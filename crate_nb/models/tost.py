@@ -124,6 +124,8 @@ class ClassAttention(nn.Module):
 class TostVision(LayeredClassifier):
     "The official ToST for images; channel factors start at 1, or at 1e-5 from 24 layers on."
 
+    kind = "tost-vision"
+
     def __init__(
         self,
         architecture: Architecture,  # variant `tost-vision`, patches of 8 or 16 pixels
