@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RateReduction', 'class_rate', 'rate_reduction', 'orthogonal_rates', 'class_sums', 'RateLayer', 'build_layer',
-           'layer_step', 'ReduNet', 'ShiftInvariantReduNet']
+           'layer_step', 'ReduNet']
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0004
 import math
@@ -105,31 +105,31 @@ def orthogonal_rates(
 # %% ../../nbs/objective/redunet.ipynb #12ed001c
 def _sorted_sums(z: Tensor, sizes: Sequence[int]) -> Tensor:
     "Class sums of samples sorted by class."
-    return torch.stack([c.mT @ c.conj() for c in z.split(sizes, dim=1)])
+    return torch.stack([c.mT @ c for c in z.split(sizes)])
 
 
 def class_sums(
-    z: Tensor,  # features (F, m, d), real or complex
+    z: Tensor,  # features (m, d)
     y: Tensor,  # classes (m), from 0 to K - 1
     classes: int,  # K
-) -> tuple[Tensor, Tensor]:  # sums of z z^* per class (K, F, d, d), sizes m_j (K)
+) -> tuple[Tensor, Tensor]:  # sums of z z^T per class (K, d, d), sizes m_j (K)
     "Second moments of each class, not divided by its size."
     sizes = torch.bincount(y, minlength=classes)
-    return _sorted_sums(z[:, torch.argsort(y, stable=True)], sizes.tolist()), sizes
+    return _sorted_sums(z[torch.argsort(y, stable=True)], sizes.tolist()), sizes
 
 # %% ../../nbs/objective/redunet.ipynb #12ed001e
 class RateLayer(NamedTuple):
     "The matrices and weights of a layer."
 
-    expand: Tensor  # E (F, d, d)
-    compress: Tensor  # C_j (K, F, d, d)
+    expand: Tensor  # E (d, d)
+    compress: Tensor  # C_j (K, d, d)
     gamma: Tensor  # m_j/m (K)
 
 
 def _factor(sums: Tensor, sizes: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     "Cholesky factors of I + alpha * sums (first the total, then each class), alphas, gamma."
-    counts = torch.cat([sizes.sum()[None], sizes]).clamp_min(1).to(sums.real.dtype)
-    alpha = (sums.shape[-1] / (counts * eps**2))[:, None, None, None]
+    counts = torch.cat([sizes.sum()[None], sizes]).clamp_min(1).to(sums.dtype)
+    alpha = (sums.shape[-1] / (counts * eps**2))[:, None, None]
     moments = torch.cat([sums.sum(0, keepdim=True), sums])
     eye = torch.eye(sums.shape[-1], dtype=sums.dtype, device=sums.device)
     chol, info = torch.linalg.cholesky_ex(eye + alpha * moments)
@@ -139,13 +139,13 @@ def _factor(sums: Tensor, sizes: Tensor, eps: float) -> tuple[Tensor, Tensor, Te
 
 
 def _rates(chol: Tensor, gamma: Tensor) -> RateReduction:
-    half_logdet = chol.diagonal(dim1=-2, dim2=-1).real.log().sum(-1).mean(-1)
+    half_logdet = chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)
     rate, of_classes = half_logdet[0], gamma @ half_logdet[1:]
     return RateReduction(rate - of_classes, rate, of_classes)
 
 
 def build_layer(
-    sums: Tensor,  # per class (K, F, d, d), from `class_sums`
+    sums: Tensor,  # per class (K, d, d), from `class_sums`
     sizes: Tensor,  # samples per class (K); an empty class has C_j = d/eps^2 I
     eps: float,  # distortion (> 0), squared inside
 ) -> tuple[RateLayer, RateReduction]:  # the layer, and the rates of its samples
@@ -156,23 +156,23 @@ def build_layer(
 
 # %% ../../nbs/objective/redunet.ipynb #12ed001f
 def layer_step(
-    z: Tensor,  # features (F, m, d), of unit length over frequencies and channels
-    layer: RateLayer,  # with the same F and d
+    z: Tensor,  # features (m, d), of unit length
+    layer: RateLayer,  # with the same d
     eta: float,  # step size
     lam: float,  # sharpness of the class estimate
-) -> tuple[Tensor, Tensor]:  # new features (F, m, d) of unit length, and pi (m, K)
+) -> tuple[Tensor, Tensor]:  # new features (m, d) of unit length, and pi (m, K)
     "One ascent step on the rate reduction, with estimated classes."
-    compressed = z @ layer.compress.mT  # C_j z (K, F, m, d)
-    lengths = torch.linalg.vector_norm(compressed, dim=(1, 3))  # (K, m)
+    compressed = z @ layer.compress.mT  # C_j z (K, m, d)
+    lengths = torch.linalg.vector_norm(compressed, dim=2)  # (K, m)
     pi = torch.softmax(-lam * lengths, 0)
     weights = layer.gamma[:, None] * pi
-    taken = (weights[:, None, :, None] * compressed).sum(0)
+    taken = (weights[:, :, None] * compressed).sum(0)
     return _unit(z + eta * (z @ layer.expand.mT - taken)), pi.T
 
 
 def _unit(z: Tensor) -> Tensor:
-    "Scale features to unit length over frequencies and channels; zeros stay zero."
-    length = torch.linalg.vector_norm(z, dim=(0, 2), keepdim=True)
+    "Scale features to unit length; zeros stay zero."
+    length = torch.linalg.vector_norm(z, dim=1, keepdim=True)
     return z / length.clamp_min(1e-12)
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0029
@@ -193,17 +193,14 @@ def _table(rates: Sequence[RateReduction]) -> pd.DataFrame:
 class _Network(ClassifierMixin, TransformerMixin, BaseEstimator):
     "The methods of a ReduNet."
 
-    def _read(self, X, y="no_validation", reset: bool = False, **how):
+    def _read(self, X, y="no_validation", reset: bool = False):
         "Validate X, or X and y, as scikit-learn does."
-        return validate_data(self, X, y, reset=reset, dtype=["float64", "float32"], **how)
+        return validate_data(self, X, y, reset=reset, dtype=["float64", "float32"])
 
     def _enter(self, X: np.ndarray) -> Tensor:
-        "Rows of unit length (1, m, d)."
+        "Rows of unit length."
         z = torch.tensor(X, dtype=getattr(torch, self.dtype), device=pick_device(self.device))
-        return _unit(z[None])
-
-    def _leave(self, z: Tensor) -> np.ndarray:
-        return z[0].cpu().numpy()
+        return _unit(z)
 
     def fit(
         self,
@@ -217,7 +214,7 @@ class _Network(ClassifierMixin, TransformerMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise UserError(f"y holds one class, {self.classes_[0]}; give samples of two or more")
         labels = torch.tensor(y, device=pick_device(self.device))
-        z, sizes = self._enter(X)[:, torch.argsort(labels)], torch.bincount(labels)
+        z, sizes = self._enter(X)[torch.argsort(labels)], torch.bincount(labels)
         layers, rates = [], []
         for _ in range(self.layers + 1):
             layer, rate = build_layer(_sorted_sums(z, sizes.tolist()), sizes, self.eps)
@@ -238,7 +235,7 @@ class _Network(ClassifierMixin, TransformerMixin, BaseEstimator):
         X,  # samples (m, d)
     ) -> np.ndarray:  # (m, d), of unit length
         "Features after the last layer."
-        return self._leave(self._last(X)[0])
+        return self._last(X)[0].cpu().numpy()
 
     def predict_proba(
         self,
@@ -346,29 +343,3 @@ class ReduNet(_Network):
                 chol, _, gamma = _factor(*sums, self.eps)
                 found.append(_rates(chol, gamma))
         return _table(found)
-
-# %% ../../nbs/objective/redunet.ipynb #12ed0046
-class ShiftInvariantReduNet(ReduNet):
-    "ReduNet for signals (m, C, T) whose class is invariant to cyclic shifts in time."
-
-    times_: tuple[int, ...]  # time steps of a signal
-
-    def _read(self, X, y="no_validation", reset: bool = False, **how):
-        found = super()._read(X, y, reset, allow_nd=True)
-        times = np.shape(X)[2:]
-        if not reset and times != self.times_:
-            raise UserError(
-                f"X has {times} time steps, but this network was fitted to {self.times_}; "
-                "give signals (samples, channels, time steps) of as many"
-            )
-        self.times_ = times
-        return found
-
-    def _enter(self, X: np.ndarray) -> Tensor:
-        "Fourier transform to frequencies (T, m, C), of unit length."
-        z = torch.tensor(X, dtype=getattr(torch, self.dtype), device=pick_device(self.device))
-        return _unit(torch.fft.fft(z, dim=2, norm="ortho").permute(2, 0, 1))
-
-    def _leave(self, z: Tensor) -> np.ndarray:
-        "Back to signals (m, C, T), which stay real: the layers keep the frequencies' symmetry."
-        return torch.fft.ifft(z.permute(1, 2, 0), dim=2, norm="ortho").real.cpu().numpy()
