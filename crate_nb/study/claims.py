@@ -7,13 +7,14 @@ __all__ = ['USELESS', 'SIGNS', 'Test', 'Answer', 'answer_of', 'Claim', 'claim', 
            'found_in_words', 'summary']
 
 # %% ../../nbs/study/claims.ipynb #da1b0eac
-import math
+import itertools, math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtri
-from ..measures.intervals import ALPHA, MIN_SEEDS, POWER, Estimate, holm, seeds_needed
+from ..measures.intervals import ALPHA, MIN_SEEDS, POWER, Estimate, holm, p_value
+from ..measures.intervals import seeds_needed
 
 # %% ../../nbs/study/claims.ipynb #418a5ae9
 USELESS = 0.2  # a correlation whose interval lies between -0.2 and 0.2 is of no use
@@ -29,28 +30,30 @@ class Answer:
     size: str  # as printed, smaller, larger, open; -: nothing is printed
 
 
-def _has_enough(e: Estimate) -> bool:
-    return (e.grids if e.is_drawn else e.n) >= MIN_SEEDS
-
-
 def _sign(estimates: Sequence[Estimate], correlation: bool) -> str:
-    useless = (-USELESS < e.low and e.high < USELESS for e in estimates)
-    if correlation and all(map(_has_enough, estimates)) and all(useless):
+    useless = [e.seeds >= MIN_SEEDS and -USELESS < e.low and e.high < USELESS for e in estimates]
+    if correlation and all(useless):
         return "no useful association"
-    if any(holm([e.p_fails for e in estimates])):
+    if any(holm([p_value(e, "fails") for e in estimates])):
         return "fails"
-    return "holds" if all(e.p_holds <= ALPHA for e in estimates) else "open"
+    return "holds" if all(p_value(e, "holds") <= ALPHA for e in estimates) else "open"
+
+
+def _against_paper(e: Estimate) -> Estimate:
+    "The estimate with its printed value as threshold, whose own error is part of the noise."
+    noise = e.sampling_variance + e.paper_error**2
+    return replace(e, threshold=e.paper, sampling_variance=noise)  # type: ignore
 
 
 def _size(estimates: Sequence[Estimate], sign: str) -> str:
     # Estimates of a sign whose printed value agrees with the claim.
     printed = [e for e in estimates if e.threshold == 0 and e.paper is not None]
-    effects = [e.against_paper() for e in printed if (e.paper < 0) == e.below]  # type: ignore
+    effects = [_against_paper(e) for e in printed if (e.paper < 0) == e.below]  # type: ignore
     if not effects or sign not in ("holds", "open"):
         return "-"
     level = ALPHA / len(effects)
-    is_smaller = any(e.p_fails <= level for e in effects)
-    is_larger = any(e.p_holds <= level for e in effects)
+    is_smaller = any(p_value(e, "fails") <= level for e in effects)
+    is_larger = any(p_value(e, "holds") <= level for e in effects)
     if is_smaller != is_larger:
         return "smaller" if is_smaller else "larger"
     return "as printed" if sign == "holds" and not is_smaller else "open"
@@ -168,7 +171,7 @@ def _estimates(test: Test, data: Any, eps: float | None) -> list[Estimate | None
     found = test(data) if eps is None else test(data, eps)
     return [found] if found is None or isinstance(found, Estimate) else list(found)
 
-
+# %% ../../nbs/study/claims.ipynb #f289c78b
 def claim(id: str, source: str, text: str, **fields: Any) -> Callable[[Test], Claim]:
     """Make a claim of the function that follows.
 
@@ -200,62 +203,46 @@ def claim(id: str, source: str, text: str, **fields: Any) -> Callable[[Test], Cl
     return lambda test: Claim(id, source, text, test, **fields)
 
 # %% ../../nbs/study/claims.ipynb #c1a10041
-def _reach(level: float) -> float:
-    "Distance of a mean from its threshold that gives this power, in standard errors."
-    return ndtri(1 - level) + ndtri(POWER)
-
-
-def _seeds_for(e: Estimate, level: float) -> float:
-    if abs(e.distance) > _reach(level) * e.sampling_variance**0.5:
-        return seeds_needed(abs(e.distance), e.std, level)
-    return math.inf
-
-
-def _times_as_many(e: Estimate, level: float) -> float:
-    "Factor by which a bootstrapped estimate needs more types and cells."
-    return (_reach(level) * e.std / e.distance) ** 2 if e.distance else math.inf
-
-
 def _two_digits(x: float) -> str:
     return f"{float(f'{x:.2g}'):,.0f}"
 
 
-def _seeds_in_words(seeds: float, cost: tuple[int, float | None] | None) -> str:
+def _seeds_in_words(seeds: float, cost: tuple[int, float] | None) -> str:
     needed = f"about {_two_digits(seeds)} seeds"
-    cells, seconds = cost or (0, 0.0)
-    hours = seeds * cells * (seconds or 0.0) / 3600
-    if seconds is not None and hours < 1:
+    if cost is None:
         return needed
-    on_cores = f", {_two_digits(hours)} core-hours" if hours else ""
+    cells, seconds = cost
+    on_cores = f", {_two_digits(seeds * cells * seconds / 3600)} core-hours" if seconds else ""
     return f"{needed} ({_two_digits(seeds * cells)} runs{on_cores})"
 
 
 def settles(
     estimates: Sequence[Estimate],  # of a claim with an open sign
-    cost: tuple[int, float | None] | None = None,  # runs of a seed, and core-seconds of each
+    cost: tuple[int, float] | None = None,  # runs of a seed, and core-seconds of each (0: on a GPU)
 ) -> str:  # in words
     "What would settle an open claim, such as a number of seeds."
-    if not all(map(_has_enough, estimates)):
+    if any(e.seeds < MIN_SEEDS for e in estimates):
         return f"at least {MIN_SEEDS} seeds first"
     failing = [e for e in estimates if e.distance <= 0]
     matter = failing or estimates
     level, which = (ALPHA / len(estimates), min) if failing else (ALPHA, max)
-    if any(e.is_drawn for e in estimates):
-        factor = which(_times_as_many(e, level) for e in matter if e.is_drawn)
-        much = f"about {factor:.2g}" if factor < 100 else "not feasible: more than 100"
-        return f"{much} times as many resampled types or cells"
-    if math.isfinite(seeds := which(_seeds_for(e, level) for e in matter)):
+    # distance of a mean from its threshold that gives the power, in standard errors
+    reach = ndtri(1 - level) + ndtri(POWER)
+    if drawn := [e for e in matter if e.whole is not None]:
+        factor = which((reach * e.std / e.distance) ** 2 if e.distance else math.inf for e in drawn)
+        return f"about {factor:.2g} times as many resampled types or cells"
+    seeds = which(
+        seeds_needed(abs(e.distance), e.std, level)
+        if abs(e.distance) > reach * e.sampling_variance**0.5
+        else math.inf
+        for e in matter
+    )
+    if math.isfinite(seeds):
         return _seeds_in_words(seeds, cost)
-    noisy = [e for e in estimates if e.sampling_variance]
-    if not noisy:
-        return "no number of seeds: the mean is at its threshold"
-    images = f"{noisy[0].images:,} test images"
-    if any(e.variance_from == "bound" for e in noisy):
-        return (
-            f"no number of seeds: the bound on the noise of {images} decides; "
-            "train two seeds of each model again so that `test_hits` is recorded"
-        )
-    return f"more test images: the noise of {images} is as large, whatever the number of seeds"
+    if images := max(e.images for e in estimates):
+        noise = f"the noise of {images:,} test images"
+        return f"more test images: {noise} is as large, whatever the number of seeds"
+    return "no number of seeds: the mean is at its threshold"
 
 # %% ../../nbs/study/claims.ipynb #c1a10045
 @dataclass(frozen=True)
@@ -268,23 +255,21 @@ class Tested:
     answer: Answer  # of the estimates
 
 
-def _tested(claim: Claim, data: Any, setting: str, test: Test, eps: float | None) -> Tested:
-    found = _estimates(test, data, eps)
-    answer = answer_of(found, claim.correlation)
-    is_run = answer.sign != "not run"
-    if claim.incomparable and is_run:
-        answer = Answer("not comparable", "-")
-    return Tested(setting, eps, [e for e in found if e is not None and is_run], answer)
-
-
 def assess(
     claim: Claim,  # tested at each of its `epses`
     data: Any,  # argument of its test, usually a table of runs
 ) -> list[Tested]:  # the first gives the answer
     "A claim under the source's setting and under others, at each eps."
+    tested = []
     settings = [("", claim.test), *claim.other_settings]
-    epses = claim.epses or (None,)
-    return [_tested(claim, data, name, test, eps) for name, test in settings for eps in epses]
+    for (setting, test), eps in itertools.product(settings, claim.epses or (None,)):
+        found = _estimates(test, data, eps)
+        answer = answer_of(found, claim.correlation)
+        there = [] if answer.sign == "not run" else [e for e in found if e]
+        if there and claim.incomparable:
+            answer = Answer("not comparable", "-")
+        tested.append(Tested(setting, eps, there, answer))
+    return tested
 
 # %% ../../nbs/study/claims.ipynb #c93bbd31
 def signs(
@@ -309,7 +294,7 @@ def _digits(e: Estimate) -> int:
 
 
 def _deciding(estimates: Sequence[Estimate], sign: str) -> Estimate:
-    p = [e.p_fails if sign == "fails" else -e.p_holds for e in estimates]
+    p = [p_value(e, "fails") if sign == "fails" else -p_value(e, "holds") for e in estimates]
     ties = [e for e, own in zip(estimates, p) if own == min(p)]  # with one seed all p are 1
     return min(ties, key=lambda e: e.distance / (e.std if e.std > 0 else 1))
 
@@ -337,7 +322,8 @@ def _note(e: Estimate, sign: str, estimates: int) -> str:
     denied = e.low > e.threshold if e.below else e.high < e.threshold
     among = f"; one of {estimates} checks, so by Holm's rule not sure enough"
     note = ("" if is_usual else claimed) + among * (sign == "open" and denied)
-    return note + "; without the noise of the test images" * (e.variance_from == "none found")
+    lacks_noise = e.images > 0 and not e.sampling_variance
+    return note + "; without the noise of the test images" * lacks_noise
 
 
 def _signs_in_words(others: Sequence[Tested], several: bool) -> str:
@@ -346,11 +332,11 @@ def _signs_in_words(others: Sequence[Tested], several: bool) -> str:
     for t in others:
         if t.estimates:
             epses.setdefault((t.setting, t.answer.sign), []).append(f"{t.eps or 0:g}")
-    return "; ".join(
-        f"{', '.join(filter(None, [setting, f'eps {joined}' * several]))}: {sign}"
-        for (setting, sign), found in epses.items()
-        for joined in [" / ".join(found)]
-    )
+    parts = []
+    for (setting, sign), found in epses.items():
+        at_eps = f"eps {' / '.join(found)}" if several else ""
+        parts.append(f"{', '.join(filter(None, [setting, at_eps]))}: {sign}")
+    return "; ".join(parts)
 
 
 def found_in_words(
@@ -367,7 +353,7 @@ _NOT_RUN = dict(sign="not run", size="-", n=0) | dict.fromkeys(_WORDS, "")
 def summary(
     claim: Claim,  # the claim
     data: Any,  # argument of its test, usually a table of runs
-    cost: tuple[int, float | None] | None = None,  # as for `settles`
+    cost: tuple[int, float] | None = None,  # as for `settles`
 ) -> dict:  # id, source, claim, quote, differs, about, and the keys of `_NOT_RUN`
     "One line for a claim: its answers, the deciding estimate, and the signs in other settings."
     main, *others = assess(claim, data)

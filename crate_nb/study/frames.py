@@ -10,7 +10,7 @@ __all__ = ['Cell', 'SEEDS', 'WORLDS', 'recorded_label', 'sealed_ids', 'records_o
 # %% ../../nbs/study/frames.ipynb #0683c278
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 import numpy as np, pandas as pd
 from ..measures.intervals import Estimate
 from ..models.layer import VARIANTS
@@ -120,13 +120,11 @@ def runs(
 
 def cost_of(
     records: Sequence[Record],  # of an experiment
-) -> tuple[int, float | None] | None:  # runs of a seed, core-seconds of each (None: on a GPU)
+) -> tuple[int, float]:  # runs of a seed, core-seconds of each (0: all ran on a GPU)
     "The cost of a seed of an experiment, from the median run on a CPU."
-    if not records:
-        return None
     on_cores = [r.seconds for r in records if not r.is_of_gpu]
     cells = len({r.config.replace(seed=0) for r in records})
-    return cells, float(np.median(on_cores)) if on_cores else None
+    return cells, float(np.median(on_cores or [0.0]))
 
 # %% ../../nbs/study/frames.ipynb #85991f19
 def probe_table(
@@ -138,9 +136,8 @@ def probe_table(
         for r in records
         if r.probe
     ]
-    if not frames:
-        return pd.DataFrame(columns=["epoch", "eps", "layer", "srr", "variant", "seed", "id"])
-    return pd.concat(frames, ignore_index=True)
+    columns = ["epoch", "eps", "layer", "srr", "variant", "seed", "id"]
+    return pd.concat(frames or [pd.DataFrame(columns=columns)], ignore_index=True)
 
 
 def srr_by_layer(
@@ -190,24 +187,19 @@ def test_noise(
 Cell = str | tuple[str, str]  # a variant, or (variant, training) as `training_name` gives it
 
 
-def _hits(rows: pd.DataFrame, images: int) -> dict[int, np.ndarray]:
-    "Which test images each seed's run classifies correctly; runs without hits are left out."
-    there = rows.dropna(subset=["test_hits"]) if "test_hits" in rows else rows[:0]
-    return {seed: unpack_hits(h, images) for seed, h in zip(there.seed, there.get("test_hits", ()))}
+def _wide(runs: pd.DataFrame, cells: Iterable[tuple[str, str]], column: str) -> pd.DataFrame:
+    "A column of the runs: one row per seed that has all cells, one column per cell."
+    wide = runs.pivot(index="seed", columns=["variant", "training"], values=column)
+    return wide.reindex(columns=pd.MultiIndex.from_tuples(cells)).dropna()
 
 
-def _noise_of(
-    runs: pd.DataFrame, weights: Mapping[tuple[str, str], float], wide: pd.DataFrame, images: int
-) -> tuple[float, Literal["image by image", "none found", "bound"]]:
+def _noise_of(runs: pd.DataFrame, weights: Mapping[tuple[str, str], float], images: int) -> float:
     "Noise of the test images; an upper bound if fewer than two seeds recorded `test_hits`."
-    by_cell = dict(list(runs.groupby(["variant", "training"])))
-    tables = [_hits(by_cell[cell], images) for cell in weights]
-    seeds = [seed for seed in wide.index if all(seed in table for table in tables)]
-    if len(seeds) < 2:
-        return test_noise(wide.mean(), weights.values(), images), "bound"
-    hits = [np.stack([table[seed] for seed in seeds]) for table in tables]
-    noise = hit_noise(hits, weights.values())
-    return noise, "image by image" if noise else "none found"
+    if "test_hits" in runs and len(packed := _wide(runs, weights, "test_hits")) > 1:
+        hits = [np.stack([unpack_hits(h, images) for h in packed[cell]]) for cell in weights]
+        return hit_noise(hits, weights.values())
+    means = _wide(runs, weights, "test_accuracy").mean()
+    return test_noise(means, weights.values(), images)
 
 
 def accuracy_sum(
@@ -219,21 +211,15 @@ def accuracy_sum(
 ) -> Estimate | None:  # None if no seed has all models
     "A weighted sum of accuracies, in points, seed by seed."
     of = {(k, "cross-entropy") if isinstance(k, str) else k: w for k, w in weights.items()}
-    there = runs.dropna(subset=["test_accuracy"]) if "test_accuracy" in runs else runs[:0]
-    if there.empty:
+    if runs.empty or (wide := _wide(runs, of, "test_accuracy")).empty:
         return None
-    wide = there.pivot(index="seed", columns=["variant", "training"], values="test_accuracy")
-    wide = wide.reindex(columns=pd.MultiIndex.from_tuples(of)).dropna()
-    if wide.empty:
-        return None
-    printed = [printed_accuracy(*cell, there.dataset.iloc[0]) for cell in of]
+    printed = [printed_accuracy(*cell, runs.dataset.iloc[0]) for cell in of]
     if paper is None and None not in printed:
         paper = round(sum(w * a for w, a in zip(of.values(), printed)), 3)  # type: ignore
-    images = int(there.test_images.iloc[0])
-    noise, source = _noise_of(there, of, wide, images)
+    images = int(runs.test_images.iloc[0])
+    noise = dict(sampling_variance=_noise_of(runs, of, images), images=images)
     values = wide.mul(list(of.values())).sum(axis=1)
-    about: dict[str, Any] = dict(sampling_variance=noise, variance_from=source, images=images)
-    return Estimate(values, label, threshold, paper=paper, **about)
+    return Estimate(values, label, threshold, paper=paper, **noise)  # type: ignore
 
 
 def difference(
@@ -267,7 +253,7 @@ def by_rule(
     found = outcome(runs[here])
     if found is None or found.n < len(seeds):
         return None
-    return replace(found, sampling_variance=0.0, variance_from="")
+    return replace(found, sampling_variance=0.0, images=0)
 
 # %% ../../nbs/study/frames.ipynb #5ebaf4c3
 def seed_mean(
