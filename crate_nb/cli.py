@@ -123,12 +123,12 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     Recorded runs are reused; missing runs are trained.
     """
     from crate_nb.training.sweeps import execution_of
-    from crate_nb.study.results import Parameters, chosen, default_results
+    from crate_nb.study.results import Parameters, chosen
     from crate_nb.study.reproduce import ReproduceConfig, dry_run, reproduce
 
     deadline = None if budget is None else time.time() + _seconds(budget)
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
-    results = chosen(only) if only else default_results(scale, recorded)
+    results = chosen(only, scale, recorded)
     execution = execution_of(scale, dataset, device, workers=workers, deadline=deadline)
     order = ReproduceConfig(results, scale, execution, dataset, p.seeds, recorded, force)
     if dry:

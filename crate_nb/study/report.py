@@ -68,7 +68,7 @@ def _section(
 def write_report(
     scale: str,  # a row of `runs.SCALES`
 ) -> Path:  # figures/<scale>/report.html
-    "Write a page with the saved figures and tables of a scale; we skip damaged files."
+    "Write a page with the saved figures and tables of a scale."
     folder = home() / "figures" / scale
     recorded = nearest_answers(saved_answers(project_root() / "figures"))
     saved, answers = saved_results(folder), _answers(scale, recorded)
