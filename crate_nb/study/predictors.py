@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['IN_ACCURACY', 'WITHOUT_OVERCONFIDENCE', 'CALIBRATED', 'GAP_DEFINITIONS', 'PRINTED_ERROR', 'IN_LOSS', 'PRIMARY',
-           'main_width', 'complete_grids', 'Study', 'study_of', 'made_up_grids', 'tau_table', 'specifications',
-           'of_types']
+           'widths_of', 'Study', 'estimate_of_draws', 'estimate_of_grids', 'study_of', 'made_up_grids', 'tau_table',
+           'specifications', 'of_types']
 
 # %% ../../nbs/study/predictors.ipynb #484d9fd0
 import itertools, math
@@ -28,25 +28,13 @@ from ..measures.correlation import two_way, two_way_parts, weighted_tau
 from ..measures.intervals import Estimate
 
 # %% ../../nbs/study/predictors.ipynb #c1a10012
-def main_width(
+def widths_of(
     grid: Grid,  # of a correlation study, with an axis `dim`
-) -> int:  # 384 if the axis has it, else its largest value
-    "Width of Table 1."
-    return 384 if 384 in grid.axes["dim"] else max(grid.axes["dim"])
-
-# %% ../../nbs/study/predictors.ipynb #c1a10015
-def complete_grids(
-    records: Iterable[Record],  # of the study, at any width
-    grid: Grid,  # of the study
-    width: str,  # `main` or `other`
-) -> list[Record]:  # seed by seed
-    "Measured models of one width, from all seeds with a complete grid."
-    main = main_width(grid)
-    dim = main if width == "main" else next(d for d in grid.axes["dim"] if d != main)
-    there = [r for r in records if r.config.dim == dim and is_measured(r, PUBLISHED)]
-    found = Counter(r.config.seed for r in there)
-    models = len(grid.rows()) // len(grid.axes["dim"])
-    return sorted((r for r in there if found[r.config.seed] == models), key=lambda r: r.config.seed)
+) -> dict[str, int]:  # main: of Table 1, 384 or else the largest; other: of Table 5, if there
+    "The widths of a study."
+    dims = grid.axes["dim"]
+    main = 384 if 384 in dims else max(dims)
+    return dict(zip(("main", "other"), [main, *(dim for dim in dims if dim != main)]))
 
 # %% ../../nbs/study/predictors.ipynb #c1a10019
 IN_ACCURACY = "the gap in accuracy"  # another definition of the gap
@@ -71,17 +59,13 @@ GAP_DEFINITIONS: dict[str, Callable[[Record], float]] = {
     CALIBRATED: _beside("gap_at_temperature"),
 }
 
-
-# Standard error of Kendall's tau over the paper's 31 models, if they were unrelated.
-PRINTED_ERROR = math.sqrt(2 * (2 * 31 + 5) / (9 * 31 * 30))
-
-
+# %% ../../nbs/study/predictors.ipynb #515acf64
 class Study:
     "Models of one width of the correlation study, and the taus of their measures."
 
     def __init__(
         self,
-        records: list[Record],  # of complete grids
+        records: list[Record],  # among them those of the models
         table: pd.DataFrame,  # of the models from `measured.comparable`
         axes: dict[str, int],  # axis other than the width -> number of its values
     ):
@@ -97,8 +81,7 @@ class Study:
         "The study with another gap, on the grids where every model has it."
         table = self.table.assign(gap=self.of_records(GAP_DEFINITIONS[reading]))
         table = table[table.gap.notna().groupby(table.seed).transform("all")]
-        records = [r for r in self.records if r.config.seed in set(table.seed)]
-        return Study(records, table, self.axes) if len(table) >= 4 else None
+        return Study(self.records, table, self.axes) if len(table) >= 4 else None
 
     def of_records(
         self,
@@ -143,45 +126,50 @@ class Study:
         table = self.table[[*self.axes, "gap"]].assign(value=values)
         return np.array([granulated(table.iloc[i], "value", axis, self.axes) for i in grids])
 
-    def resampled(
-        self,
-        label: str,  # name in tables
-        parts: Parts,  # of a tau, or of a difference of two
-        paper: float | None = None,  # the printed value
-    ) -> Estimate:
-        "A tau, or a difference of two, with types and cells drawn."
-        of: dict = dict(whole=parts.whole, models=len(self.table), grids=self.table.seed.nunique())
-        return Estimate(draws_about_estimate(parts), label, paper=paper, **of)
+# %% ../../nbs/study/predictors.ipynb #22931594
+# Standard error of Kendall's tau over the paper's 31 models, if they were unrelated.
+PRINTED_ERROR = math.sqrt(2 * (2 * 31 + 5) / (9 * 31 * 30))
 
-    def replicated(
-        self,
-        label: str,  # name in tables
-        taus: np.ndarray,  # from `by_grid`, or the difference of two
-        paper: float | None = None,  # the printed value
-        below: bool = False,  # claimed: negative, not positive
-    ) -> Estimate | None:  # None if all taus are nan
-        "A tau, or a difference of two, with one value per grid."
-        there = taus[np.isfinite(taus)]
-        if not len(there):
-            return None
-        return Estimate(there, label, below=below, paper=paper, paper_error=PRINTED_ERROR)
+
+def estimate_of_draws(
+    study: Study,  # whose types and cells are drawn
+    label: str,  # name in tables
+    parts: Parts,  # of a tau, or of a difference of two
+    paper: float | None = None,  # the printed value
+) -> Estimate:
+    "A tau, or a difference of two, with types and cells drawn."
+    of: dict = dict(whole=parts.whole, models=len(study.table), grids=study.table.seed.nunique())
+    return Estimate(draws_about_estimate(parts), label, paper=paper, **of)
+
+
+def estimate_of_grids(
+    label: str,  # name in tables
+    taus: np.ndarray,  # from `Study.by_grid`, or the difference of two
+    paper: float | None = None,  # the printed value
+    below: bool = False,  # claimed: negative, not positive
+) -> Estimate | None:  # None if all taus are nan
+    "A tau, or a difference of two, with one value per grid."
+    there = taus[np.isfinite(taus)]
+    if not len(there):
+        return None
+    return Estimate(there, label, below=below, paper=paper, paper_error=PRINTED_ERROR)
 
 # %% ../../nbs/study/predictors.ipynb #27dfa035
 def study_of(
     records: Iterable[Record],  # of the study, at any width
     grid: Grid,  # of the study
-    width: str,  # `main` or `other`
+    width: int,  # one of `widths_of`
 ) -> Study | None:  # None without a complete grid of at least four models
-    "The study of one width of a grid."
-    complete = complete_grids(records, grid, width)
-    if not complete:
-        return None
+    "The study of the measured models of one width, from all seeds with a complete grid."
+    there = [r for r in records if r.config.dim == width and is_measured(r, PUBLISHED)]
+    models = Counter(r.config.seed for r in there)
+    whole = len(grid.rows()) // len(grid.axes["dim"])
+    complete = [r for r in there if models[r.config.seed] == whole]
+    complete.sort(key=lambda r: r.config.seed)
     table = comparable(model_table(complete, grid))
     table = table[table.groupby("seed").seed.transform("size") > 1]  # one model has no pair
-    if len(table) < 4:
-        return None
     axes = {axis: len(values) for axis, values in grid.axes.items() if axis != "dim"}
-    return Study(complete, table, axes)
+    return Study(complete, table, axes) if len(table) >= 4 else None
 
 # %% ../../nbs/study/predictors.ipynb #0d129f5d
 def made_up_grids(
@@ -189,25 +177,25 @@ def made_up_grids(
     seeds: Collection[int],  # one grid each
     rest: float,  # sign of all other measures
     turning: bool = False,  # whether signs alternate from seed to seed
-    **signs: float,  # measure -> 1: follows the gap, -1: opposes it, 0: noise
+    **signs: float,  # measure -> 1: follows the gap, -1: opposes it
 ) -> list[Record]:
     "Made-up records of a study's grids; older ones lack some values."
     g, records = np.random.default_rng(0), []
+    made = dict(seconds=1.0, device="none", threads=1)
     zeros = [0.0] * 3
     for c in plan(experiment, "smoke", seeds=list(seeds)):
-        gap, turn = float(g.normal()), (-1) ** c.seed if turning else 1
-        follows = {m: turn * signs.get(m, rest) for m in ["SRR", *MEASURES]}
-        srr, *numbers = (follows[m] * gap or float(g.normal()) for m in ["SRR", *MEASURES])
+        gap = float(g.normal())
+        turned = gap * (-1) ** c.seed if turning else gap
+        values = {m: turned * signs.get(m, rest) for m in MEASURES}
+        srr = values["SRR"]
         # -srr + 0.1 * (20 srr) = srr; without its sparsity term, SRR has the opposite sign
         terms: dict = dict(eps=[0.1, 0.5, 1.0], layer=[1.0] * 3, rate=zeros, l1=zeros)
         terms |= dict(subspace_rate=[-srr] * 3, l0=[20 * srr] * 3, layernorm=["removed"] * 3)
-        measures: dict = dict(values=dict(zip(MEASURES, numbers)), srr=terms)
-        measures["settings"] = MeasureSettings().as_json()
+        measures: dict = dict(values=values, srr=terms, settings=MeasureSettings().as_json())
         if c.seed > 1 or c.seed == 1 and c.variant != "crate-c":  # the others imitate older records
             measures["beside"] = dict(test_loss_at_temperature=-gap, folded_path_norm=2 * gap)
         final = dict(train_loss=0.0, test_loss=gap, criterion_met=True, train_accuracy=100.0)
         final |= dict(test_accuracy=50 + 5 * gap, parameters=1, epochs=1, steps=1)
-        made = dict(seconds=1.0, device="none", threads=1)
         of: dict = dict(provenance=made, history=[dict(epoch=1)], probe={}, measures=measures)
         records.append(Record(id=c.id, config=c, final=final, **of))
     return records
@@ -226,12 +214,6 @@ def tau_table(
 
 # %% ../../nbs/study/predictors.ipynb #5bec0002
 IN_LOSS = "the gap in loss"  # the paper's gap; `GAP_DEFINITIONS` has the others
-_READ_AT: dict[str, tuple] = dict(
-    gap=(IN_LOSS, IN_ACCURACY, WITHOUT_OVERCONFIDENCE, CALIBRATED),
-    eps=(0.1, 0.5, 1.0),
-    layernorm=("removed", "kept"),
-    resampled=("seeds", "types and cells"),  # resampled unit
-)
 # the primary specification
 PRIMARY = dict(gap=IN_LOSS, eps=0.5, layernorm="removed", resampled="seeds")
 
@@ -251,7 +233,7 @@ def _with_interval(
 def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[dict[str, Any]]:
     srr, published = seen.values("SRR", eps, layernorm=layernorm), seen.values("path-norm")
     folded = seen.of_records(_beside("folded_path_norm"))
-    for resampled in _READ_AT["resampled"]:
+    for resampled in ("seeds", "types and cells"):
         for paths, values in {"-": srr, "published": published, "folded": folded}.items():
             there = np.isfinite(values)
             compared = [srr] if paths == "-" else [np.where(there, srr, np.nan), values]
@@ -269,11 +251,11 @@ def specifications(
 ) -> pd.DataFrame:  # one row per specification: quantity, choices, tau, low, high, n, primary
     "Tau of SRR, and its lead over either path norm, under every analysis choice."
     recorded = set(study.records[0].measures["srr"]["layernorm"])
-    views = {gap: study if gap == IN_LOSS else study.read_as(gap) for gap in _READ_AT["gap"]}
+    views = {IN_LOSS: study} | {gap: study.read_as(gap) for gap in GAP_DEFINITIONS}
+    choices = itertools.product(views.items(), (0.1, 0.5, 1.0), ("removed", "kept"))
     rows = [
         row
-        for gap, seen in views.items()
-        for eps, layernorm in itertools.product(_READ_AT["eps"], _READ_AT["layernorm"])
+        for (gap, seen), eps, layernorm in choices
         if seen is not None and layernorm in recorded  # else too few models
         for row in _readings_of(seen, gap, eps, layernorm)
     ]
@@ -289,6 +271,5 @@ def of_types(
     "Restrict a study to some model types."
     if not set(types) <= set(study.table.variant):
         return None
-    records = [r for r in study.records if r.config.variant in types]
     table = study.table[study.table.variant.isin(types)]
-    return Study(records, table, study.axes | dict(variant=len(types)))
+    return Study(study.records, table, study.axes | dict(variant=len(types)))

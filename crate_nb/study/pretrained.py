@@ -9,9 +9,7 @@ __all__ = ['CLASS_NAMES', 'DATA_TERMS', 'from_record', 'model_card', 'export', '
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
-import warnings
 import pandas as pd, torch, torch.nn as nn
-from torch import Tensor
 from ..core import UserError, as_path, data_file
 from ..models.family import LayeredModel
 from ..models.hub import About, classifies, plain_card
@@ -130,20 +128,11 @@ def model_card(
             f"Every image gets one of the {len(about.classes)} classes, also an image of something "
             "else, and nobody has calibrated the probabilities."
         )
-    details = (
-        data_file("templates/model_details.md")
-        .read_text()
-        .format(
-            record=record,
-            about=about,
-            half=_HALF if half else "",
-            scores=_scores(record),
-            settings=_settings(record),
-            limit=limit,
-            terms=DATA_TERMS.get(about.data, "unknown; ask whoever made them before you publish"),
-        )
-    )
-    return plain_card(model, details)
+    terms = DATA_TERMS.get(about.data, "unknown; ask whoever made them before you publish")
+    tables = dict(scores=_scores(record), settings=_settings(record))
+    words = dict(half=_HALF if half else "", limit=limit, terms=terms)
+    template = data_file("templates/model_details.md").read_text()
+    return plain_card(model, template.format(record=record, about=about, **tables, **words))
 
 # %% ../../nbs/study/pretrained.ipynb #b2d00017
 def export(
@@ -207,21 +196,10 @@ def image_files(
         files += found
     return files
 
-# %% ../../nbs/study/pretrained.ipynb #b2d00026
-def _pixels(file: Path, about: About, strict: bool = False) -> Tensor | None:
-    "The pixels of a file in the model's format; warn of, or raise for, an unreadable one."
-    try:
-        return read_image(file, about.architecture.channels, fit=about.architecture.image_size)
-    except UserError as e:
-        if strict:
-            raise
-        warnings.warn(str(e), stacklevel=3)
-        return None
-
 # %% ../../nbs/study/pretrained.ipynb #b2d00027
 @torch.no_grad()
 def predict(
-    model: nn.Module, *images: str | Path | Sequence[str | Path], top: int = 1, batch_size: int = 64
+    model: nn.Module, *images: str | Path, top: int = 1, batch_size: int = 64
 ) -> pd.DataFrame:
     """Predict the most probable classes of images.
 
@@ -229,8 +207,8 @@ def predict(
     ----------
     model : torch.nn.Module
         From `from_pretrained` or `from_record`, on any device.
-    *images : str, pathlib.Path or list
-        Image files, folders of them, or lists of both. We resize the central square of each image.
+    *images : str or pathlib.Path
+        Image files, or folders of them. We resize the central square of each image.
     top : int, default 1
         Number of classes per file, the most probable first.
     batch_size : int, default 64
@@ -244,12 +222,7 @@ def predict(
     Raises
     ------
     UserError
-        If the model has no classes, `top` is out of range, a file is missing, or none is an image.
-
-    Warns
-    -----
-    UserWarning
-        For each file that can't be read, which the table omits.
+        If the model has no classes, `top` is out of range, or a file is missing or no image.
 
     Examples
     --------
@@ -270,20 +243,15 @@ def predict(
         )
     if not 1 <= top <= len(about.classes):
         raise UserError(f"top is {top}; allowed: 1 to {len(about.classes)}, the number of classes")
-    paths: list[Any] = [p for i in images for p in (i if isinstance(i, (list, tuple)) else [i])]
-    files, read, found = image_files(paths), [], []
+    files, found, shape = image_files(images), [], about.architecture
     with evaluating(model):
         for at in range(0, len(files), batch_size):
-            pixels = [(f, _pixels(f, about, len(files) == 1)) for f in files[at : at + batch_size]]
-            kept = [(str(file), x) for file, x in pixels if x is not None]
-            if kept:
-                x = about.standardise(torch.stack([x for _, x in kept]))
-                logits = model(x.to(weight.device, weight.dtype))
-                found.append(logits.float().softmax(1).topk(top))
-                read += [file for file, _ in kept]
-    if not read:
-        raise UserError(f"none of {len(files)} files is a readable image; see the warnings")
+            batch = files[at : at + batch_size]
+            pixels = [read_image(f, shape.channels, fit=shape.image_size) for f in batch]
+            x = about.standardise(torch.stack(pixels))
+            logits = model(x.to(weight.device, weight.dtype))
+            found.append(logits.float().softmax(1).topk(top))
     shares, labels = (torch.cat(parts).flatten().tolist() for parts in zip(*found))
-    table = {"file": [file for file in read for _ in range(top)]}
+    table = {"file": [str(file) for file in files for _ in range(top)]}
     table["class"] = [about.classes[label] for label in labels]
     return pd.DataFrame(table | {"probability": shares})
