@@ -14,18 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 import numpy as np, pandas as pd
 from scipy import stats
-from ..core import UserError, generator
-from .formulas import MEASURES
+from ..core import UserError, check_choice, generator
 
 # %% ../../nbs/measures/correlation.ipynb #6b9cc7fc
 def _numbers(x: Any) -> np.ndarray:
-    x = np.ma.filled(x.astype(float), np.nan) if np.ma.isMaskedArray(x) else np.asarray(x)
-    x = x if x.dtype.kind in "iu" else x.astype(float)  # integers above 2^53 keep all digits
-    missing = np.isnan(x).sum()
-    if missing:
-        raise UserError(
-            f"{missing} of {len(x)} values are missing (None or nan); drop the rows of those models"
-        )
+    x = pd.Series(x, dtype=float).to_numpy()  # a masked value becomes nan
+    if missing := np.isnan(x).sum():
+        which = f"{missing} of {len(x)} values are missing (None or nan)"
+        raise UserError(f"{which}; drop the rows of those models")
     return x
 
 
@@ -83,12 +79,6 @@ def _order(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.subtract(a > b, a < b, dtype=float)
 
 
-def _pair_signs(x: np.ndarray) -> np.ndarray:
-    "(groups, models) -> (groups, pairs)."
-    first, second = np.triu_indices(x.shape[1], 1)
-    return _order(x[:, first], x[:, second])
-
-
 def granulated(
     table: pd.DataFrame,  # one row per model: the axes, the measure, `gap`
     measure: str,  # its column
@@ -99,37 +89,26 @@ def granulated(
     defined = table[table[measure].notna()]
     if not (rows := groups(defined, axis, axes)):
         return float("nan")
-    m, g = (_pair_signs(defined[column].to_numpy()[np.stack(rows)]) for column in (measure, "gap"))
+    first, second = (np.stack(rows)[:, i] for i in np.triu_indices(axes[axis], 1))
+    values = (defined[column].to_numpy() for column in (measure, "gap"))
+    m, g = (_order(x[first], x[second]) for x in values)  # (groups, pairs)
     norm = np.sqrt((m * m).sum(1) * (g * g).sum(1))
     return float(np.divide((m * g).sum(1), norm, out=np.zeros(len(m)), where=norm > 0).mean())
 
 # %% ../../nbs/measures/correlation.ipynb #a3f8095f
-def _check_columns(table: pd.DataFrame, wanted: Sequence[str]) -> None:
-    if missing := [column for column in wanted if column not in table]:
-        raise UserError(f"the table has no column {missing[0]!r}; it has {', '.join(table)}")
-    if len(twice := table.columns[table.columns.duplicated()]):
-        raise UserError(f"two columns are called {twice[0]!r}; rename one")
-    if len(table) < 2:
-        raise UserError(f"{len(table)} models in the table; tau needs at least two rows")
-
-
-def _check_axes(table: pd.DataFrame, axes: Sequence[str], replicates: str | None) -> None:
+def _check_models(table: pd.DataFrame, axes: Sequence[str], replicates: str | None) -> None:
+    "Refuse models that a grid's axes and its replicates do not tell apart."
     for axis in axes:
         if table[axis].nunique(dropna=False) < 2:
             raise UserError(f"axis {axis!r} has one value, so it orders no models; leave it out")
     if replicates and table[replicates].isna().any():
         model = table.index[table[replicates].isna()][0]
-        raise UserError(
-            f"model {model!r} has no {replicates!r}; give its replicate or drop the row"
-        )
-
-
-def _check_cells(data: pd.DataFrame) -> None:
-    if data.shape[1] > 1 and data.duplicated().any():
-        raise UserError(
-            f"model {data.index[data.duplicated()][0]!r} agrees with another one in all axes; name "
-            "the column that distinguishes them with replicates="
-        )
+        missing = f"model {model!r} has no {replicates!r}"
+        raise UserError(f"{missing}; give its replicate or drop the row")
+    place = [*axes, *([replicates] if replicates else [])]
+    if axes and (twice := table.duplicated(place)).any():
+        same = f"model {table.index[twice][0]!r} agrees with another one in all axes"
+        raise UserError(f"{same}; name the column that distinguishes them with replicates=")
 
 # %% ../../nbs/measures/correlation.ipynb #0e51b808
 def tau(
@@ -167,8 +146,8 @@ def tau(
     Raises
     ------
     UserError
-        If a column is missing, a model has no gap or no replicate, an axis has one value, two
-        models agree in all axes, or there are fewer than two models.
+        If a column is missing, a model has no gap or no replicate, an axis has one value, or two
+        models agree in all axes.
 
     Notes
     -----
@@ -187,12 +166,12 @@ def tau(
     others = [gap, *axes, *([replicates] if replicates else [])]
     if measures is None:
         measures = [c for c in table.select_dtypes("number") if c not in others]
-    _check_columns(table, [*measures, *others])
+    for column in [*measures, *others]:
+        check_choice("column", column, table)
+    _check_models(table, axes, replicates)
     named = {axis: f"axis {i}" for i, axis in enumerate(axes)}  # a column "seed" may be an axis
     data = pd.DataFrame({named[axis]: table[axis] for axis in axes}, index=table.index)
     data["seed"] = table[replicates] if replicates else 0
-    _check_axes(table, axes, replicates)
-    _check_cells(data)
     data["gap"] = table[gap].astype(float)
     counts = {name: data[name].nunique(dropna=False) for name in named.values()}
     rows = {}
@@ -231,12 +210,11 @@ def bootstrap_tau(
 # %% ../../nbs/measures/correlation.ipynb #10b00017
 def percentile_interval(
     draws: np.ndarray,  # (draws,) of one quantity
-    level: float = 0.95,  # share of the draws inside
 ) -> tuple[float, float]:  # low, high; nan without draws
-    "Equal-tailed percentile interval."
+    "Equal-tailed 95 % percentile interval."
     if not len(draws):
         return np.nan, np.nan
-    low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2])
+    low, high = np.quantile(draws, [0.025, 0.975])
     return float(low), float(high)
 
 # %% ../../nbs/measures/correlation.ipynb #27a70001
@@ -301,9 +279,6 @@ def _defined(x: np.ndarray) -> np.ndarray:
     return x[np.isfinite(x)]
 
 
-_TIE = 1e-12  # rounding error of a sum of ratios of small integers
-
-
 def _two_way_variance(parts: Parts) -> float:
     "V_types + V_cells - V_both, at least max(V_types, V_cells)."
     ways = (parts.types, parts.cells, parts.both)
@@ -325,7 +300,8 @@ def draws_about_estimate(
     wanted, spread = _two_way_variance(parts), drawn.var()
     pull = min(1.0, (wanted / spread) ** 0.5) if spread > 0 else 0.0
     drawn_in = parts.whole + pull * (drawn - parts.whole)
-    return np.where(np.abs(drawn) < _TIE, 0.0, drawn_in)
+    is_tie = np.abs(drawn) < 1e-12  # rounding error of a sum of ratios of small integers
+    return np.where(is_tie, 0.0, drawn_in)
 
 # %% ../../nbs/measures/correlation.ipynb #10b00022
 def weighted_tau(
@@ -388,17 +364,12 @@ def partial_tau(
     return (a - b * c) / rest**0.5 if rest > 1e-9 else float("nan")
 
 # %% ../../nbs/measures/correlation.ipynb #cb5a5899
-def _mean_of_defined(values: Sequence[float]) -> float:
-    defined = _defined(np.asarray(values))
-    return float(defined.mean()) if defined.size else np.nan
-
-
 def _split_once(measure: Sequence, gap: Sequence, group: np.ndarray) -> tuple[float, float]:
     "`split_tau` of one grid, nan without such a pair."
     pairs = _signs(measure) * _signs(gap)
     upper = np.triu(np.ones(pairs.shape, bool), 1)
     same = upper & (group[:, None] == group[None])
-    return _mean_of_defined(pairs[same]), _mean_of_defined(pairs[upper & ~same])
+    return pd.Series(pairs[same]).mean(), pd.Series(pairs[upper & ~same]).mean()
 
 
 def split_tau(
@@ -412,8 +383,9 @@ def split_tau(
     rows = measure, _numbers(gap), np.asarray(group)
     defined = ~np.isnan(measure)
     grids = [i & defined for i in _members([0] * len(gap) if replicates is None else replicates)]
-    within, between = zip(*(_split_once(*(row[i] for row in rows)) for i in grids))
-    return _mean_of_defined(within), _mean_of_defined(between)
+    found = pd.DataFrame([_split_once(*(row[i] for row in rows)) for i in grids])
+    within, between = found.mean()  # over the grids with such pairs
+    return within, between
 
 # %% ../../nbs/measures/correlation.ipynb #10a90001
 def agreement(
@@ -437,7 +409,7 @@ def _p_value(differences: np.ndarray) -> float:
 def overall_table(
     table: pd.DataFrame,  # one row per model: `variant`, the cells, the measures, `gap`
     cells: Sequence[str],  # columns that define a cell: the axes without `variant`
-    measures: Sequence[str] | None = None,  # columns; None: all measures in the table
+    measures: Sequence[str],  # columns
 ) -> pd.DataFrame:  # index: measures; tau, low, high, difference, d_low, d_high, p
     """Tau of each measure with its 95 % interval, and its difference from SRR.
 
@@ -450,7 +422,7 @@ def overall_table(
         return two_way_parts(weighted_tau(values, table.gap, seeds), weights)
 
     srr, rows = parts(table["SRR"]), {}
-    for m in [m for m in MEASURES if m in table] if measures is None else measures:
+    for m in measures:
         tau, both = parts(table[m]), table[[m, "SRR"]].notna().all(axis=1)
         shared = [srr, tau]
         if not both.all():

@@ -191,17 +191,16 @@ def holm(
 POWER = 0.9  # target power of the test that settles a claim
 
 
-def _power(n: int, distance: float, spread: float, level: float) -> float:
-    shift = distance * n**0.5 / spread
-    return stats.nct.sf(stdtrit(n - 1, 1 - level), n - 1, shift)
-
-
 def seeds_needed(
     distance: float,  # of the mean from the threshold
     spread: float,  # standard deviation over seeds
     level: float = ALPHA,  # one-sided
 ) -> float:  # seeds, at least 2
     "Number of seeds that gives a one-sided t test 90 % power."
+
+    def power(n):
+        return stats.nct.sf(stdtrit(n - 1, 1 - level), n - 1, distance * n**0.5 / spread)
+
     most = 100_000  # from here on, return inf
-    n = 2 + bisect_left(range(2, most), POWER, key=lambda n: _power(n, distance, spread, level))
+    n = 2 + bisect_left(range(2, most), POWER, key=power)
     return n if n < most else math.inf

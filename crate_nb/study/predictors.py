@@ -207,10 +207,13 @@ def tau_table(
 ) -> pd.DataFrame:  # index: measures; the axes, psi, and the columns of `overall_table`
     "Granulated taus of all measures, Psi, and the overall tau with its interval."
     table, rows = study.table.assign(SRR=study.values("SRR", eps)), {}
-    for m in (m for m in MEASURES if m in table):  # older records lack some
+    measures = [m for m in MEASURES if m in table]  # older records lack some
+    for m in measures:
         rows[m] = {axis: granulated(table, m, axis, study.axes) for axis in study.axes}
         rows[m]["psi"] = float(np.mean(list(rows[m].values())))
-    return pd.DataFrame.from_dict(rows, orient="index").join(overall_table(table, study.cells))
+    return pd.DataFrame.from_dict(rows, orient="index").join(
+        overall_table(table, study.cells, measures)
+    )
 
 # %% ../../nbs/study/predictors.ipynb #5bec0002
 IN_LOSS = "the gap in loss"  # the paper's gap; `GAP_DEFINITIONS` has the others
