@@ -4,13 +4,15 @@
 
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
-import json, os, re, shutil, sys, time, warnings
+import json, os, platform, re, shutil, sys, time, warnings
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import click
 from . import __version__
-from .core import UserError, check_choice, pick_device, project_root, show_warning
+from .core import UserError, check_choice, device_name, home, pick_device
+from .core import project_root, show_warning, user_errors, write_atomic
 
 if TYPE_CHECKING:  # for annotations only
     import pandas as pd
@@ -18,8 +20,9 @@ if TYPE_CHECKING:  # for annotations only
     from crate_nb.training.records import Record
 
 # %% auto #0
-__all__ = ['cli', 'main', 'reproduce_command', 'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_show',
-           'runs_check', 'data_command', 'sweep_command', 'measure_command', 'export_command', 'predict_command']
+__all__ = ['cli', 'main', 'reproduce_command', 'copy_command', 'train_command', 'runs_group', 'runs_list', 'runs_best',
+           'runs_show', 'runs_check', 'data_command', 'sweep_command', 'measure_command', 'export_command',
+           'predict_command', 'doctor_command']
 
 # %% ../nbs/cli.ipynb #c7a1f0de
 _CONTEXT = dict(help_option_names=["-h", "--help"], show_default=True, max_content_width=110)
@@ -126,6 +129,11 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     from crate_nb.study.results import Parameters, chosen
     from crate_nb.study.reproduce import ReproduceConfig, dry_run, reproduce
 
+    for option, given in {"--force": force, "--budget": budget, "--dry-run": dry}.items():
+        if recorded and given:
+            raise UserError(f"--recorded trains nothing, so {option} has no effect; omit one")
+    if force and budget:
+        raise UserError("--force with --budget trains the same runs again; use only one of them")
     deadline = None if budget is None else time.time() + _seconds(budget)
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only, scale, recorded)
@@ -133,6 +141,8 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     order = ReproduceConfig(results, scale, execution, dataset, p.seeds, recorded, force)
     if dry:
         return click.echo(dry_run(order))
+    for folder in (home() / "figures" / scale, home() / "data" / "runs" / scale):
+        write_atomic(folder / ".writable", "").unlink()  # fail now rather than after an hour
     report, not_drawn, left = reproduce(order)
     for name, why in not_drawn.items():
         click.echo(f"{name}: not drawn: {why}")
@@ -205,6 +215,8 @@ def train_command(scale, settings, dataset, device, threads, init, recipe, force
     from crate_nb.training.sweeps import dataset_label, execution_of, fit_sizes, folder_sizes
 
     changes = dict(map(_setting, settings))
+    if len(changes) < len(settings):
+        raise UserError("--set names a field twice; give each field one value")
     if clash := {"dataset", "scale", "init"} & changes.keys():
         raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
     label = dataset_label(scale, dataset)
@@ -227,24 +239,59 @@ def runs_group():
     "List, show and check the records of a scale."
 
 # %% ../nbs/cli.ipynb #c1100016
-@runs_group.command("list")
-@click.option("--scale", default="quick", help=f"One of {_SCALES}, or own (runs of other sizes).")
-def runs_list(scale):
-    "List records, one per line, with the fields in which they differ."
-    from crate_nb.training.runs import OWN, SCALES, RunConfig
+_where = click.option(
+    "--where",
+    metavar="CONDITION",
+    help="Only records for which this is true, such as \"variant == 'crate' and lr < 0.01\".",
+)
+_scale_or_own = click.option(
+    "--scale", default="quick", help=f"One of {_SCALES}, or own (runs of other sizes)."
+)
+
+
+def _rows(scale: str, condition: str | None) -> pd.DataFrame:
+    "The records of a scale as a table, or those for which a condition of pandas is true."
+    from crate_nb.training.runs import OWN, SCALES
     from crate_nb.training.records import Store
 
     rows = Store(check_choice("scale", scale, [*SCALES, OWN])).frame()
+    if condition and len(rows):
+        with user_errors(f"--where {condition!r} is not valid", "use the columns of runs list"):
+            rows = rows.query(condition)
     if rows.empty:
-        return click.echo(f"no records of scale {scale}")
-    first, last = ["dataset", "variant", "training", "seed"], ["epochs", "test_accuracy", "utc"]
+        raise UserError(f"no such records of scale {scale}")
+    return rows
+
+
+@runs_group.command("list")
+@_scale_or_own
+@_where
+def runs_list(scale, where):
+    "List records, one per line, with the fields in which they differ."
+    from crate_nb.training.runs import RunConfig
+
+    rows, first = _rows(scale, where), ["dataset", "variant", "training", "seed"]
+    last = ["epochs", "val_accuracy", "test_accuracy", "utc"]
     fields = [k for k in RunConfig.model_fields if k not in [*first, *last]]
     varied = [k for k in fields if rows[k].astype(str).nunique() > 1]
-    rows = rows.sort_values([*first, "utc"]).round({"test_accuracy": 2})
+    rows = rows.sort_values([*first, "utc"]).round({k: 2 for k in last if k in rows and k != "utc"})
     rows["utc"] = rows.utc.str[:16]
     # a task may have no accuracy
     table = rows[["id", *first, *varied, *(k for k in last if k in rows)]]
     click.echo(table.to_string(index=False))
+
+
+@runs_group.command("best")
+@_scale_or_own
+@_where
+def runs_best(scale, where):
+    "Rank configurations by validation score on shared seeds."
+    from crate_nb.training.records import Store
+    from crate_nb.training.sweeps import best_runs
+
+    records = filter(None, map(Store(scale).get, _rows(scale, where).id))
+    ranked = best_runs(r for r in records if r.config.val_size)
+    click.echo(ranked.drop(columns="config").to_string(index=False))
 
 # %% ../nbs/cli.ipynb #c1100019
 def _record(id: str, scale: str | None) -> tuple[str, Record]:
@@ -508,9 +555,33 @@ def predict_command(model, images, scale, top, device):
 
     device = pick_device(device)
     if Path(model).exists():
+        if scale:
+            raise UserError(f"--scale is for a record's id; {model} is a model")
         found = from_pretrained(model)
     else:
         scale, record = _record(model, scale)
         found = from_record(record, scale)
     table = predict(found.to(device), *images, top=top)
     click.echo(table.round({"probability": 4}).to_string(index=False))
+
+# %% ../nbs/cli.ipynb #817aea92
+@cli.command("doctor")
+def doctor_command():
+    "Print versions and the machine, for a bug report."
+    with user_errors("torch can't be imported", "for the reason: python -c 'import torch'"):
+        import torch
+    from crate_nb.training.records import git_commit
+
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    needs = (re.match(r"[\w.-]+", line) for line in metadata.requires("crate_nb") or ())
+    wanted = {name[0] for name in needs if name}
+    there = {d.name: d.version for d in metadata.distributions() if d.name in wanted}
+    found = {
+        "crate_nb": f"{__version__} (commit {git_commit() or 'unknown'})",
+        "Python": platform.python_version(),
+        "system": platform.platform(),
+        "processor": f"{device_name(torch.device('cpu'))}, {os.cpu_count()} cores",
+        "GPU": ", ".join(gpus) or "none",
+    }
+    for name, value in (found | dict(sorted(there.items()))).items():
+        click.echo(f"{name:<16}{value}")

@@ -18,11 +18,11 @@ from ..core import UserError, check_choice, generator
 
 # %% ../../nbs/measures/correlation.ipynb #6b9cc7fc
 def _numbers(x: Any) -> np.ndarray:
-    x = pd.Series(x, dtype=float).to_numpy()  # a masked value becomes nan
-    if missing := np.isnan(x).sum():
+    x = pd.Series(x)  # a masked value becomes nan
+    if missing := x.isna().sum():
         which = f"{missing} of {len(x)} values are missing (None or nan)"
         raise UserError(f"{which}; drop the rows of those models")
-    return x
+    return x.to_numpy() if x.dtype.kind in "iu" else x.to_numpy(float)  # integers keep all digits
 
 
 def kendall(
@@ -98,6 +98,8 @@ def granulated(
 # %% ../../nbs/measures/correlation.ipynb #a3f8095f
 def _check_models(table: pd.DataFrame, axes: Sequence[str], replicates: str | None) -> None:
     "Refuse models that a grid's axes and its replicates do not tell apart."
+    if len(named_twice := table.columns[table.columns.duplicated()]):
+        raise UserError(f"two columns are called {named_twice[0]!r}; rename one")
     for axis in axes:
         if table[axis].nunique(dropna=False) < 2:
             raise UserError(f"axis {axis!r} has one value, so it orders no models; leave it out")

@@ -17,9 +17,10 @@ import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, visible
 from ..training.runs import EXPERIMENTS, OWN, QUICK_SCALES, RunConfig, SCALES, Seed
-from ..training.runs import Strict, read_rules, reading_fields
+from ..training.runs import Strict, read_rules, reading_fields, scale_config
+from ..training.runs import with_changes
 from ..training.data import ImageData
-from ..training.records import Record
+from ..training.records import Record, Store
 from ..training.trials import TrialResult, Trial, Trials, run_trials
 from ..training.engine import ExecutionConfig
 from ..training.sweeps import TRAIN, dataset_label, execution_of, plan, train_all
@@ -130,7 +131,9 @@ class Parameters(Strict):
     seeds: tuple[Seed, ...] | None = None
     device: str = "auto"  # auto, cpu, cuda, cuda:<index>
     recorded: bool | None = None  # draw records, without training; None: only if `scale` is None
-    save: bool = False  # write to figures/<scale>; with own parameters, to figures/own
+    # fields of the runs, such as {"epochs": 1}; these runs then have scale `own`
+    settings: dict[str, Any] | None = None
+    save: bool = False  # write to figures/<scale>; with settings or own parameters, to figures/own
 
     @pydantic.model_validator(mode="after")
     def _known(self):
@@ -141,12 +144,16 @@ class Parameters(Strict):
             raise UserError("dataset needs a scale; also give scale, such as small")
         if self.seeds is not None and len(set(self.seeds)) < max(1, len(self.seeds)):
             raise UserError(f"seeds are {list(self.seeds)}; give one or more, each once")
+        if self.settings and (self.scale is None or self.recorded):
+            raise UserError("settings need a scale, and train runs; give scale, and omit recorded")
+        if self.settings:
+            scale_config(str(self.scale), **self.settings)
         pick_device(self.device)
         return self
 
 # %% ../../nbs/study/results.ipynb #c7e33cc1
 class ResultRuns:
-    "The runs and trials of a result, at the scale of its parameters."
+    "The runs and trials of a result, at the scale and with the settings of its parameters."
 
     def __init__(
         self,
@@ -156,8 +163,11 @@ class ResultRuns:
         self.about, self.name, self.seeds, self.save = about, about.name, p.seeds, p.save
         self._is_default = p == type(p)() and home() == project_root()
         self.scale = p.scale or about.only_at or about.recorded
+        self._settings, self.kept_at = p.settings or {}, OWN if p.settings else self.scale
+        if p.settings and not about.needs:
+            raise UserError(f"{about.name} trains no runs, so settings have no effect; omit them")
         own = p.model_dump(exclude=set(Parameters.model_fields), exclude_defaults=True)
-        self.saved_at = OWN if own else self.scale  # folder of its figures
+        self.saved_at = OWN if own else self.kept_at  # folder of its figures
         self.recorded = p.scale is None if p.recorded is None else p.recorded
         self._dataset, self._device = p.dataset, p.device
         # notebooks that read images have a parameter `dataset`
@@ -173,14 +183,20 @@ class ResultRuns:
     @property
     def execution(self) -> ExecutionConfig:
         "Where to train and store its runs."
-        return execution_of(self.scale, self._dataset, self._device)
+        execution = execution_of(self.scale, self._dataset, self._device)
+        return execution.replace(scale=self.kept_at)
 
     def plan(
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
     ) -> list[RunConfig]:  # from `sweeps.plan`
-        "Runs of an experiment at its scale."
-        return plan(experiment, self.scale, self._dataset, self.seeds)
+        "Runs of an experiment at its scale, with the settings."
+        runs = plan(experiment, self.scale, self._dataset, self.seeds)
+        changed = dict.fromkeys(with_changes(run, self._settings) for run in runs)
+        if len(changed) < len(runs):
+            which = f"settings {dict(self._settings)}: the runs of {experiment} differ"
+            raise UserError(f"{which} in such a field; set another")
+        return list(changed)
 
     def recorded_of(
         self,
@@ -188,8 +204,11 @@ class ResultRuns:
     ) -> list[Record]:
         "The recorded runs of an experiment, without training; read once, at the first call."
         if experiment not in self._found:
-            found = records_of(self.scale, experiment, self.label, self.seeds)
-            self._found[experiment] = found
+            self._found[experiment] = (
+                list(filter(None, map(Store(OWN).get, self.plan(experiment))))
+                if self._settings
+                else records_of(self.scale, experiment, self.label, self.seeds)
+            )
         return self._found[experiment]
 
     def runs(
@@ -197,7 +216,7 @@ class ResultRuns:
         experiment: str,  # a row of `runs.EXPERIMENTS`
     ) -> pd.DataFrame:  # as `frames.runs` gives them
         "The recorded runs of an experiment as a table."
-        return frame_of(self.recorded_of(experiment), self.scale)
+        return frame_of(self.recorded_of(experiment), self.kept_at)
 
     def records(
         self,
