@@ -23,7 +23,7 @@ from ..models.family import LayeredModel, count_parameters
 from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
 from .augment import SHIFTS
-from .runs import RunConfig, rule_digests, varied_fields, without_idle
+from .runs import RunConfig, read_rules, varied_fields, without_idle
 from .records import Record, Store, check_record, git_commit
 from .records import provenance_of, training_command
 from .engine import Engine, ExecutionConfig, NotCaptured
@@ -271,7 +271,7 @@ def _resume(path: Path, step: Step, digest: str) -> Progress:
     if step.engine.compiled and device.type == "cpu":
         identity += " compiled"
     if not path.is_file():
-        return Progress(identity, rules=rule_digests())
+        return Progress(identity, rules={name: r.digest for name, r in read_rules().items()})
     return load_checkpoint(path, identity, step.model, step.optimizer, device)
 
 
@@ -586,7 +586,9 @@ def _trained_weights(
     "The weights of a run, checked; without a scale, those in the only scale that has them."
     ended = record if level is None else record.at(level)
     if ended is None:
-        raise UserError(f"run {record.id} did not reach level {level:g}, only {record.reached()}")
+        raise UserError(
+            f"run {record.id} did not reach level {level:g}, only {list(record.reached())}"
+        )
     path = execution.store(record.config).weights(record.id, level)
     found = sorted(path.parent.parent.glob(f"*/{path.name}"))
     if execution.scale is None and len(found) == 1:

@@ -303,7 +303,7 @@ def train_and_measure(
     return measure_record(record, execution)
 
 # %% ../../nbs/training/measured.ipynb #489c43d7
-MEASURE = Work(train_and_measure, is_measured, "measured")  # train and measure the runs of a sweep
+MEASURE = Work(train_and_measure, is_measured)  # train and measure the runs of a sweep
 # for Tables 1 and 5: require only the published measures
 MEASURE_PUBLISHED = replace(MEASURE, is_done=partial(is_measured, names=PUBLISHED))
 

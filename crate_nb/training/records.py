@@ -9,13 +9,13 @@ __all__ = ['SCHEMA', 'IMAGES', 'Record', 'check_record', 'read_record', 'pack_hi
 # %% ../../nbs/training/records.ipynb #06f9bc70
 import fcntl, hashlib, json, math, os, re, shlex, subprocess, time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 import crate_nb, numpy as np, pandas as pd, pydantic, torch
-from ..core import UserError, check_kind, device_name, home, parse_json, read_file
+from ..core import UserError, check_kind, device_name, home, parse_json
 from ..core import user_errors, warn_once, write_atomic
 from ..models.layer import VARIANTS
 from .optimizers import OPTIMIZERS, SCHEDULES
@@ -46,22 +46,16 @@ class Record(Described, frozen=True, strict=True, extra="forbid"):
     id: str = described(..., "id of `config`, 12 hex digits")
     schema_version: int = described(SCHEMA, "version of the stored layout")
     config: RunConfig = described(..., "configuration of the run")
-    provenance: dict[str, Any] = described(
-        ..., "provenance: versions, commit, device, threads, seconds, digest of the images"
-    )
+    provenance: dict[str, Any] = described(..., "versions, commit, device, seconds, data digest")
     history: list[dict[str, int | float | None]] = described(
         ..., "one row per epoch: losses (nats), accuracies (%)"
     )
     probe: dict[str, list[float | None]] = described(
         ..., "layer-wise SRR by column (epoch, eps, layer, ...); None: undefined"
     )
-    final: dict[str, Any] = described(
-        ..., "final losses (nats), accuracies (%), epochs, steps and parameters"
-    )
+    final: dict[str, Any] = described(..., "losses (nats), accuracies (%), steps, parameters")
     measures: dict[str, Any] = described({}, "complexity measures, if requested")
-    levels: list[dict[str, Any]] = described(
-        [], "one row per level: step and scores when the run reached it"
-    )
+    levels: list[dict[str, Any]] = described([], "one row per level: step and scores there")
 
     def probe_frame(self) -> pd.DataFrame:
         "Return layer-wise SRR: one row per epoch, eps and layer, with the columns of `probe`."
@@ -72,40 +66,24 @@ class Record(Described, frozen=True, strict=True, extra="forbid"):
         "Return the history: one row per epoch, with losses (nats) and accuracies (%)."
         return pd.DataFrame(self.history)
 
-    def _reached(self) -> dict[float, dict[str, Any]]:
+    def reached(self) -> dict[float, dict[str, Any]]:
+        "Return the rows of the levels that the training loss reached (nats, decreasing)."
         return {row["level"]: row for row in self.levels if "steps" in row}
-
-    def reached(self) -> list[float]:
-        "Return the levels that the training loss reached (nats), decreasing."
-        return list(self._reached())
 
     def ends(self) -> dict[float | None, dict[str, Any]]:
         "Return the measures so far by level; the key None is the end of a run without levels."
         if not self.config.levels:
             return {None: self.measures}
-        return {level: row.get("measures", {}) for level, row in self._reached().items()}
+        return {level: row.get("measures", {}) for level, row in self.reached().items()}
 
-    def at(self, level: float) -> Self | None:
-        """Return the record as if the run had ended when its loss first fell to a level.
-
-        Parameters
-        ----------
-        level : float
-            One of `config.levels`.
-
-        Returns
-        -------
-        Record or None
-            None if the training loss did not reach the level.
-
-        Raises
-        ------
-        UserError
-            If the run has no such level.
-        """
+    def at(
+        self,
+        level: float,  # one of `config.levels`, or we raise a `UserError`
+    ) -> Self | None:  # None if the training loss did not reach the level
+        "Return the record as if the run had ended when its loss first fell to a level."
         if level not in self.config.levels:
             raise UserError(f"run {self.id} has no level {level:g}; it has {self.config.levels}")
-        if (row := self._reached().get(level)) is None:
+        if (row := self.reached().get(level)) is None:
             return None
         scores = {name: value for name, value in row.items() if name != "measures"}
         final = self.final | scores | dict(criterion_met=True)
@@ -180,29 +158,14 @@ class _Measured(pydantic.BaseModel, strict=True):
     values: dict[str, float | None]
     srr: dict[str, list[float | str | None]] = {}
 
+
+class _Probe(pydantic.BaseModel):
+    "Columns of a probe that pages read as integers."
+
+    epoch: list[int]
+    layer: list[int]
+
 # %% ../../nbs/training/records.ipynb #f26de608
-_AGAIN = "restore it with git, or delete its folder and train it again"
-
-
-def _check_readable(raw: dict[str, Any], path: Path):
-    if isinstance(schema := raw.get("schema_version"), int) and schema != SCHEMA:
-        raise UserError(
-            f"record {path} has layout {schema}, this version of crate_nb reads layout {SCHEMA}; "
-            f"upgrade crate_nb, or convert it: python .ci/migrate.py {path.parent.parent}"
-        )
-    if isinstance(config := raw.get("config"), dict):
-        _check_registered(config)
-
-
-def _check_place(record: Record, path: Path):
-    folder = path.parent.name if path.name == "record.json" else record.id
-    if not record.id == record.config.id == folder:
-        raise UserError(
-            f"record {path} has id {record.id}, and its configuration has id {record.config.id}; "
-            f"it was edited, or copied to another folder: {_AGAIN}"
-        )
-
-
 def _check_whole(record: Record):
     "A `ValueError` unless a record has the structure that pages read."
     epochs = _Required.model_validate(record.provenance | record.final).epochs
@@ -214,21 +177,26 @@ def _check_whole(record: Record):
     tables += [_Measured.model_validate(m).srr for m in record.ends().values() if m]
     if any(len(set(map(len, table.values()))) > 1 for table in tables):
         raise ValueError("the columns of its probe or of SRR have unequal lengths")
-    for name in ("epoch", "layer") if record.probe else ():
-        if not all(v is not None and v == int(v) for v in record.probe.get(name, [None])):
-            raise ValueError("its probe has no integer columns epoch and layer")
+    if record.probe:
+        _Probe.model_validate(record.probe)
 
 # %% ../../nbs/training/records.ipynb #08c604d4
 def read_record(
     path: Path,  # a `record.json`
 ) -> Record:
     "Read a record; a `UserError` if the file is damaged."
-    content = read_file(path, "record")
-    with reading_fields(f"record {path} is damaged", _AGAIN):
-        _check_readable(parse_json(content), path)
+    content, again = path.read_bytes(), "restore it with git, or delete its folder and train again"
+    with reading_fields(f"record {path} is damaged", again):
+        raw = parse_json(content)
+        if (schema := raw.get("schema_version", SCHEMA)) != SCHEMA:
+            way = f"upgrade crate_nb, or convert it: python .ci/migrate.py {path.parent.parent}"
+            raise UserError(f"record {path} has layout {schema}, we read layout {SCHEMA}; {way}")
+        if isinstance(config := raw.get("config"), dict):
+            _check_registered(config)
         record = Record.model_validate_json(content)
         _check_whole(record)
-    _check_place(record, path)
+    if not record.id == record.config.id == path.parent.name:
+        raise UserError(f"record {path} was edited, or copied to another folder; {again}")
     return record
 
 # %% ../../nbs/training/records.ipynb #6c3af817
@@ -354,48 +322,37 @@ class Records(Generic[_R]):
 
     separators: ClassVar = (",", ":")  # of the JSON
 
-    def __init__(
-        self,
-        root: Path,  # a folder, which may not exist
-        read: Callable[[Path], _R],  # of one file
-    ):
-        self.root, self.read = root, read
+    def __init__(self, root: Path, read: Callable[[Path], _R]):
+        self.root, self.read = root, read  # a folder, which may not exist; of one file
 
-    def path(
-        self,
-        id: str,  # of a record
-    ) -> Path:  # may not exist
-        "The file of a record."
+    def path(self, id: str) -> Path:
+        "The file of a record, which may not exist."
         return self.root / id / "record.json"
 
-    def ids(self) -> Iterator[str]:
+    def ids(self) -> list[str]:
         "The ids in the folder, sorted; other names (such as .DS_Store) are skipped."
         with user_errors(f"the records in {self.root} can't be listed", "check its permissions"):
-            names = sorted(os.listdir(self.root)) if self.root.exists() else []
-        for name in names:
-            if _ID.fullmatch(name):
-                yield name
-            elif name[0] != "." and self.path(name).exists():
-                warn_once(f"left out: {self.root}/{name}, whose name is no id of a run")
+            with suppress(FileNotFoundError, NotADirectoryError):
+                return sorted(filter(_ID.fullmatch, os.listdir(self.root)))
+        return []
 
-    def get(
-        self,
-        config: Any,  # a configuration, or its id
-    ) -> _R | None:  # None if it is not recorded
-        "The record of a configuration; a `UserError` if its file is damaged."
+    def _stat(self, path: Path) -> os.stat_result | None:
+        "The state of a file, None if there is none; `Path.exists` also says no where it can't look."
+        with user_errors(f"{path} can't be read", "allow it, or name another folder"):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                return os.stat(path)
+        return None
+
+    def get(self, config: Any) -> _R | None:
+        "The record of a configuration or an id, if any; a `UserError` if its file is damaged."
         path = self.path(config if isinstance(config, str) else config.id)
-        try:
-            if not path.exists():
-                return None
-            stat = os.stat(path)
-            return _read_once(self.read, path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        except (UserError, FileNotFoundError) as e:
-            if FileNotFoundError in (type(e), type(e.__cause__)):  # deleted since we looked
-                return None
-            raise
+        if stat := self._stat(path):
+            with suppress(FileNotFoundError):  # deleted since we looked
+                return _read_once(self.read, path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        return None
 
     def __contains__(self, config: Any) -> bool:
-        return self.path(config if isinstance(config, str) else config.id).exists()
+        return self._stat(self.path(config if isinstance(config, str) else config.id)) is not None
 
     def __iter__(self) -> Iterator[_R]:
         for id in self.ids():
@@ -407,11 +364,8 @@ class Records(Generic[_R]):
                 if record is not None:
                     yield record
 
-    def put(
-        self,
-        record: _R,  # replaces a stored record with its id
-    ) -> _R:  # `record` itself
-        "Write a record atomically; a `UserError` if this fails."
+    def put(self, record: _R) -> _R:
+        "Write or replace a record atomically, and return it; a `UserError` if this fails."
         content = record.model_dump(mode="json")
         text = json.dumps(content, separators=self.separators, allow_nan=False)
         write_atomic(self.path(record.id), text + "\n")
@@ -419,9 +373,8 @@ class Records(Generic[_R]):
 
     def digest(self) -> str:
         "16 hex digits that depend on all records: added, changed and deleted ones."
-        ids = (id for id in self.ids() if self.path(id).exists())
-        sha = hashlib.sha256
-        files = [(id, sha(read_file(self.path(id), "record")).hexdigest()) for id in ids]
+        ids, sha = (id for id in self.ids() if id in self), hashlib.sha256
+        files = [(id, sha(self.path(id).read_bytes()).hexdigest()) for id in ids]
         return sha(repr(files).encode()).hexdigest()[:16]
 
 # %% ../../nbs/training/records.ipynb #a24044e0
@@ -467,7 +420,7 @@ class Store(Records[Record], _Work):
     def __init__(self, scale: str, root: Path | None = None):
         runs = Path(root or home() / "data" / "runs")
         super().__init__(runs / scale / IMAGES, read_record)
-        self.scale, self.runs = scale, runs
+        self.scale = scale
         self.data = runs.parent if runs.name == "runs" else runs  # two folders share no weights
 
     def get(self, config: RunConfig | str) -> Record | None:
@@ -476,24 +429,17 @@ class Store(Records[Record], _Work):
             _check_registered(dict(record.config))  # a row may be gone since we read the record
         return record
 
-    def __iter__(self) -> Iterator[Record]:
-        if not any(self.runs.glob(f"*/{IMAGES}/*/record.json")):
-            warn_once(
-                f"no records of any scale in {self.runs}; set CRATE_NB_HOME to use another folder"
-            )
-        return super().__iter__()
-
     def put(self, record: Record) -> Record:
         "Write a record atomically; a `UserError` if this fails."
         return super().put(check_record(record))
 
     def rows(self) -> list[dict[str, Any]]:
         "Return one row per record, by id: configuration, final metrics, machine and time."
-        return [_row(record) for record in super().__iter__()]
+        return list(map(_row, self))
 
     def frame(self) -> pd.DataFrame:
         "Return the rows as a table; its column `epochs` counts trained epochs."
-        return pd.DataFrame(list(map(_row, self)))
+        return pd.DataFrame(self.rows())
 
 # %% ../../nbs/training/records.ipynb #2c2c07dd
 _COMPARED = ("train_loss", "test_loss", "test_accuracy")  # metrics of a comparison, if recorded
@@ -566,23 +512,22 @@ _package = Path(crate_nb.__file__).resolve().parent
 
 
 def _git(*args: str) -> str:
-    "The output of git in the folder of the package, whatever repository the environment names."
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    "The output of git in the folder of the package."
     how: dict[str, Any] = dict(capture_output=True, text=True, timeout=10, check=True)
-    return subprocess.run(["git", *args], cwd=_package, env=env, **how).stdout.strip()
+    return subprocess.run(["git", *args], cwd=_package, **how).stdout.strip()
 
 
 @lru_cache  # cached, since a process keeps the code that it started with
 def git_commit() -> str | None:  # e.g. `3f2a9c1` or `3f2a9c1+changes`; None outside a clone
     "The commit of the running code, as of the first call."
-    try:  # not of a repository that the package was copied into
-        is_clone = _git("rev-parse", "--show-prefix") == f"{_package.name}/"
+    try:
+        # not of a repository that the package was copied into
         _git("ls-files", "--error-unmatch", "core.py", "../nbs/core.ipynb")
         head = _git("rev-parse", "--short=12", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
     except (OSError, subprocess.SubprocessError):
         return None
-    return head + ("+changes" if changed else "") if is_clone else None
+    return head + ("+changes" if changed else "")
 
 
 def provenance_of(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 import pandas as pd, pydantic, torch
-from ..core import UserError, home, parse_json, progress_bar, read_file
+from ..core import UserError, home, parse_json, progress_bar
 from .runs import Identified, Seed, reading_fields
 from .records import Records, provenance_of
 
@@ -34,11 +34,8 @@ class TrialResult(
     numbers: dict[str, float | None]  # quantity -> its value; None: not defined in this trial
     tables: dict[str, list[dict[str, Any]]] = {}  # name -> rows, for figures
 
-    def frame(
-        self,
-        table: str,  # a key of `tables`
-    ) -> pd.DataFrame:  # its rows, with the trial's fields as further columns
-        "One of the tables."
+    def frame(self, table: str) -> pd.DataFrame:
+        "One of the tables, with the trial's fields as further columns."
         return pd.DataFrame(self.tables[table]).assign(**_columns(self.config))
 
 
@@ -51,8 +48,7 @@ def read_trial_result(
     path: Path,  # file written by `Trials.put`
 ) -> TrialResult:
     "Read an outcome; a `UserError` if the file is damaged."
-    again = "delete it and run the experiment again"
-    content = read_file(path, "outcome")
+    content, again = path.read_bytes(), "delete it and run the experiment again"
     with reading_fields(f"outcome {path} is damaged", again):
         outcome = TrialResult.model_validate(parse_json(content))
     if outcome.id != path.parent.name or outcome.experiment != path.parent.parent.name:
