@@ -102,7 +102,7 @@ def _settings(record: Record) -> str:
         software=f"crate_nb {made['package']}, commit {made['commit']}, torch {made['torch']}",
         finished=made["utc"],
     )
-    unused = _NO_SETTINGS | unused_options(config.variant).keys()
+    unused = _NO_SETTINGS | unused_options(config.variant)
     for name, value in config.model_dump(mode="json", exclude=unused).items():
         is_off = name.startswith("srr_") and config.srr_layer is None
         if value is not None and not is_off and (value or name not in _SHOWN_IF_SET):
