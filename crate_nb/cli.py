@@ -208,21 +208,20 @@ def _setting(text: str) -> tuple[str, Any]:
 @_force
 def train_command(scale, settings, dataset, device, threads, init, recipe, force):
     "Train one run of a scale, with some fields changed."
-    from crate_nb.training.runs import scale_config
+    from crate_nb.training.runs import scale_config, with_changes
     from crate_nb.training.records import Store
     from crate_nb.training.step import start_from
     from crate_nb.training.loop import train
-    from crate_nb.training.sweeps import dataset_label, execution_of, fit_sizes, folder_sizes
+    from crate_nb.training.sweeps import dataset_label, execution_of, fit_sizes
 
     changes = dict(map(_setting, settings))
     if len(changes) < len(settings):
         raise UserError("--set names a field twice; give each field one value")
     if clash := {"dataset", "scale", "init"} & changes.keys():
         raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
-    label = dataset_label(scale, dataset)
     execution = execution_of(scale, dataset, device, threads=threads, init=init)
-    config = scale_config(scale, label, recipe, **changes)
-    config = fit_sizes(config, folder_sizes(dataset), changes)
+    config = fit_sizes(scale_config(scale, dataset_label(scale, dataset)), dataset)
+    config = with_changes(config, dict(recipe=recipe) | changes)
     if init:
         config = start_from(config, init)
     is_recorded = config in Store(scale) and not force
@@ -381,6 +380,19 @@ def data_command(name, folder, size):
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
 # %% ../nbs/cli.ipynb #3d5f13f7
+_SLURM = {"partition", "time", "cpus", "mem", "gpus", "jobs", "sbatch"}
+_LAUNCHERS = {"local": {"workers"}, "slurm": _SLURM}  # launcher -> options that only it has
+
+
+def _check_launcher(launcher: str):
+    source_of = click.get_current_context().get_parameter_source
+    typed = click.core.ParameterSource.COMMANDLINE
+    for other, names in _LAUNCHERS.items():
+        given = [n for n in names if source_of(n) == typed]
+        if other != launcher and given:
+            raise UserError(f"--{min(given)} is an option of --launcher {other}")
+
+
 def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     from crate_nb.study.reproduce import results_table
     from crate_nb.training.slurm import describe
@@ -401,7 +413,7 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     "--launcher",
     type=click.Choice(["local", "slurm"]),
     default="local",
-    help="local: worker processes on this machine.",
+    help="local (worker processes on this machine) or slurm (submit jobs, and return).",
 )
 @click.option(
     "--measures/--no-measures",
@@ -425,16 +437,13 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
     metavar="KEY=VALUE",
     help="slurm: any other option of sbatch, such as account=lab; repeat for more.",
 )
-@click.option("--detach", is_flag=True, help="slurm: return after submitting the jobs.")
 @_init
 @click.option(
     "--status",
     is_flag=True,
     help="Only count runs that are done, running, queued, failed or missing.",
 )
-def sweep_command(
-    grid, scale, dataset, launcher, measured, device, workers, detach, init, status, **asked
-):
+def sweep_command(grid, scale, dataset, launcher, measured, device, workers, init, status, **asked):
     """Train all runs of a grid.
 
     GRID is a rule of data/rules.toml (such as E2), an experiment of data/experiments.toml (such as
@@ -443,11 +452,12 @@ def sweep_command(
     """
     from crate_nb.training.step import start_from
     from crate_nb.training.runs import EXPERIMENTS, read_rules
-    from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status, wait_for
+    from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status
     from crate_nb.training.sweeps import TRAIN, execution_of, sweep_configs, sweep_local
     from crate_nb.study.frames import recorded_label
     from crate_nb.training.measured import MEASURE, MEASURE_PUBLISHED
 
+    _check_launcher(launcher)
     here = device if launcher == "local" else "auto"  # a login node may have no GPU
     execution = execution_of(scale, dataset, here, workers=workers, init=init)
     configs = sweep_configs(grid, scale, dataset)
@@ -464,15 +474,12 @@ def sweep_command(
         if dataset is None and (there := recorded_label(scale)) != label:
             click.echo(f"these runs are on {label}; for our records, add --dataset {there}")
         return
-    if launcher == "local":
-        failed = sweep_local(configs, execution, work)
-    else:
-        failed, options = {}, SlurmOptions(**asked)
-        sent = submit_slurm(configs, execution.replace(device=device), work, options)
-        if detach:
-            first = f", first {sent[0].job_id}" if sent else ""
-            return click.echo(f"{len(sent)} jobs submitted{first}; check them with --status")
-        wait_for(configs, scale, work)
+    if launcher == "slurm":
+        execution, options = execution.replace(device=device), SlurmOptions(**asked)
+        sent = submit_slurm(configs, execution, work, options)
+        first = f", first {sent[0].job_id}" if sent else ""
+        return click.echo(f"{len(sent)} jobs submitted{first}; check them with --status")
+    failed = sweep_local(configs, execution, work)
     state = sweep_status(configs, scale, work)
     if failed and not (state.state == "failed").any():  # the reason could not be written
         raise UserError(next(iter(failed.values())))

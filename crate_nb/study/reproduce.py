@@ -18,7 +18,8 @@ from ..training.runs import EXPERIMENTS, RunConfig, varied_fields
 from ..training.records import Store, training_name
 from ..training.trials import Trials
 from ..training.engine import ExecutionConfig
-from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue, train_all
+from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue
+from ..training.sweeps import sweep_local
 from ..measures.intervals import Estimate
 from .frames import recorded_label
 from .figures import plus_minus
@@ -178,7 +179,7 @@ def reproduce(
     parts = plan_runs(order)
     for runs, work in parts:
         if not order.recorded and not order.execution.is_late:
-            train_all(runs, order.execution, order.force, work)
+            sweep_local(runs, order.execution, work, order.force, check=True)
     not_drawn = draw(order)
     return write_report(order.scale), not_drawn, _missing(parts, Store(order.scale))
 

@@ -23,7 +23,7 @@ from ..training.data import ImageData
 from ..training.records import Record, Store
 from ..training.trials import TrialResult, Trial, Trials, run_trials
 from ..training.engine import ExecutionConfig
-from ..training.sweeps import TRAIN, dataset_label, execution_of, plan, train_all
+from ..training.sweeps import TRAIN, dataset_label, execution_of, plan, sweep_local
 from ..training.measured import MEASURE_PUBLISHED
 from ..measures.intervals import MIN_SEEDS
 from .claims import Claim, found_in_words, summary
@@ -228,7 +228,7 @@ class ResultRuns:
         """
         if not self.recorded:
             work = MEASURE_PUBLISHED if EXPERIMENTS[experiment].measured else TRAIN
-            train_all(self.plan(experiment), self.execution, work=work)
+            sweep_local(self.plan(experiment), self.execution, work, check=True)
             self._found.clear()
         return self.recorded_of(experiment) or self._none(f"run of {experiment}")
 
