@@ -29,7 +29,7 @@ from .records import Busy, Record, Store
 from .engine import ExecutionConfig, NotCaptured
 from .engine import as_execution, cpu_threads, pick_engine
 from .step import Batches, Step, build_model, check_same_images, data_for
-from .step import layer_of_step, logger, task_of
+from .step import layer_of_step, logger
 from .loop import Paused, train
 
 # %% ../../nbs/training/sweeps.ipynb #16a00002
@@ -424,8 +424,8 @@ def _seconds_per_image(config: RunConfig, device: str) -> float:
         x = torch.zeros((n, channels, side, side), dtype=torch.uint8, device=chosen)
         y = torch.zeros(n, dtype=torch.long, device=chosen)
         model = build_model(config, channels, classes).to(chosen)
-        step = Step(config, model, engine, task_of(config))
-        batches, times = Batches(config, x, y, engine, step.task), list[float]()
+        step, batches = Step(config, model, engine), Batches(config, x, y, engine)
+        times = list[float]()
         for epoch in range(3):  # of one step
             step.compute(*batches.augmented(epoch, 0), layer_of_step(config, epoch))
             step.failed.item()  # waits for the device
