@@ -20,7 +20,7 @@ _MODULES = {  # module -> names offered here
     "models.check": "check_variant",
     "models.language": "LanguageModel",
     "models.official": "load_official",
-    "models.probe": "draw_layers layerwise_srr",
+    "models.probe": "layerwise_srr",
     "models.penalty": "srr_penalty",
     "models.attention": "attention_maps class_maps mask_cut",
     "models.export": "export_onnx",

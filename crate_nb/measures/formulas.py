@@ -21,7 +21,7 @@ from ..core import UserError, generator
 from ..models.layer import why_no_paths
 from ..models.family import LayeredModel
 from ..models.probe import FUSED
-from ..models.wrappers import plain_names
+from ..models.wrappers import plain_name
 
 # %% ../../nbs/measures/formulas.ipynb #cc56ee16
 class NotDefined(UserError):
@@ -59,13 +59,11 @@ def matrices_of(
 ) -> dict[str, Tensor]:  # detached, in the model's order; parts of a parameter are numbered
     "Trained matrices W_1, ..., W_n of a model."
     found: dict[str, Tensor] = {}
-    plain = plain_names(model)
     for name, p in model.named_parameters():
         if p.requires_grad:
-            module, _, last = name.rpartition(".")
-            owner = model.get_submodule(module)
+            owner = model.get_submodule(name.rpartition(".")[0])
+            name = plain_name(name)
             parts = _matrices(name, p.detach(), owner)
-            name = f"{plain[module]}.{last}".lstrip(".")
             found |= {f"{name}[{i}]" if len(parts) > 1 else name: w for i, w in enumerate(parts)}
     return found
 

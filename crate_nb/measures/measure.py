@@ -10,7 +10,7 @@ import math, warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 import numpy as np, pandas as pd, torch, torch.nn.functional as F
 from torch import Tensor, nn
@@ -21,8 +21,7 @@ from ..core import UserError, check_choice, generator
 from ..objective.rates import check_eps
 from ..objective.srr import SPARSITY
 from ..models.family import LayeredClassifier
-from ..models.probe import SrrWarning, Subspaces, call_model, evaluating, layerwise_srr
-from ..models.probe import tensor_of
+from ..models.probe import SrrWarning, Subspaces, evaluating, layerwise_srr
 from ..models.wrappers import inner_model, moved
 from .formulas import ADDED, MEASURES, AccuracyDrop, Measure, NotDefined
 from .formulas import feed_forward_path_norm, find_sigma, first_of, hessian_times
@@ -35,17 +34,9 @@ def prepared(
 ) -> tuple[Any, Tensor]:  # inputs, labels
     "Split a batch into inputs and labels; raise a `UserError` for an unknown form."
     if isinstance(batch, Mapping) and isinstance(batch.get("labels"), Tensor):
-        labels = batch["labels"]
-        kept = labels != -100
-        others = [v for k, v in batch.items() if k != "labels" and isinstance(v, Tensor)]
-        alike = [v for v in others if v.shape == labels.shape]
-        if kept.any() and any(torch.equal(v[kept], labels[kept]) for v in alike):
-            raise UserError(
-                "the labels equal the inputs, so each token would be its own target; shift them: "
-                "prepare=lambda b: (b, b['input_ids'][:, 1:]) and "
-                "predict=lambda out: out.logits[:, :-1]"
-            )
-        return {k: v for k, v in batch.items() if k != "labels"}, labels
+        inputs = {k: v for k, v in batch.items() if k != "labels"}
+        _check_shifted(inputs, batch["labels"])
+        return inputs, batch["labels"]
     if isinstance(batch, (tuple, list)) and len(batch) > 1 and isinstance(batch[1], Tensor):
         return batch[0], batch[1]
     raise UserError(
@@ -55,31 +46,28 @@ def prepared(
     )
 
 
-def _check_only_one(scores: Any, output: Any) -> None:
-    "A `UserError` if an output holds a further tensor of the shape of scores, such as features."
-    parts = output.values() if isinstance(output, Mapping) else output
-    several = parts if isinstance(output, (Mapping, tuple, list)) else ()
-    alike = [p for p in several if isinstance(p, Tensor) and p.ndim > 1 and p.is_floating_point()]
-    if sum(p.shape[:-1] == scores.shape[:-1] for p in alike) > 1:
+def _check_shifted(inputs: dict[str, Any], labels: Tensor) -> None:
+    "A `UserError` for labels that equal an input, such as those of a causal language model."
+    kept = labels != -100
+    alike = [v for v in inputs.values() if isinstance(v, Tensor) and v.shape == labels.shape]
+    if kept.any() and any(torch.equal(v[kept], labels[kept]) for v in alike):
         raise UserError(
-            f"the output is a {type(output).__name__} with several tensors that may be scores; "
-            "choose one with predict=, such as predict=lambda output: output[1]"
+            "the labels equal the inputs, so each token would be its own target; shift them: "
+            "prepare=lambda b: (b, b['input_ids'][:, 1:]) and "
+            "predict=lambda out: out.logits[:, :-1]"
         )
 
 
 def scores_of(
     output: Any,  # output of a model
 ) -> Tensor:  # (B, classes) or (B, N, classes)
-    "Logits of an output: its field `logits`, its first element, or the output itself."
+    "Logits of an output: its field `logits`, or the output itself."
     fields = output if isinstance(output, Mapping) else {}
-    found = getattr(output, "logits", fields.get("logits"))
-    if found is None:
-        found = tensor_of(output)
-        _check_only_one(found, output)
+    found = getattr(output, "logits", fields.get("logits", output))
     if not isinstance(found, Tensor):
         raise UserError(
             f"the output is a {type(output).__name__}; give predict=, a function of an output that "
-            "returns scores (B, classes)"
+            "returns scores (B, classes), such as predict=lambda output: output[0]"
         )
     return found
 
@@ -92,19 +80,9 @@ class _Scores(nn.Module):
         self.model, self.predict = model, predict
 
     def forward(self, inputs: Any) -> Tensor:
-        scores = self.predict(call_model(self.model, inputs))
+        is_named = isinstance(inputs, Mapping)
+        scores = self.predict(self.model(**inputs) if is_named else self.model(inputs))
         return scores.movedim(-1, 1) if scores.ndim == 3 else scores
-
-
-def _check_fits(scores: Tensor, labels: Tensor) -> None:
-    "Raise a `UserError` unless there is one label for each row of scores."
-    of_scores = scores.shape[:1] + scores.shape[2:]
-    if of_scores != labels.shape:
-        given = tuple(scores.movedim(1, -1).shape)
-        raise UserError(
-            f"scores {given} do not fit labels {tuple(labels.shape)}; give predict= and prepare= "
-            "that return scores (B, classes) and labels (B,), or (B, N, classes) and (B, N)"
-        )
 
 # %% ../../nbs/measures/measure.ipynb #83d5754d
 @dataclass(frozen=True)
@@ -127,13 +105,12 @@ def outcome_of(
     batches: Iterable[tuple[Any, Tensor]],  # inputs and labels
     loss: Callable[[Tensor, Tensor], Tensor],  # scores, labels -> mean loss
 ) -> Outcome:
-    "Mean loss, accuracy and margins; raise a `UserError` for no batches or mismatched labels."
+    "Mean loss, accuracy and margins; raise a `UserError` for no batches."
     total, right, counts, found, are_logits = 0.0, 0, [], [], False
     for inputs, y in batches:
         scores = model(inputs)
         counts.append(len(y))
         if not y.is_floating_point():
-            _check_fits(scores, y)
             kept = y != -100
             of_classes, labels = scores.movedim(1, -1)[kept], y[kept]
             found.append(margins(of_classes, labels))
@@ -170,8 +147,6 @@ class MeasureSettings:
     lam: float = 0.1  # of SRR
 
     def __post_init__(self):
-        if not self.eps:
-            raise UserError("eps is empty; give at least one distortion, such as 0.5")
         object.__setattr__(self, "eps", tuple(map(check_eps, self.eps)))
         for name, least in dict(images=1, srr_images=1, draws=1, seed=0).items():
             if type(value := getattr(self, name)) is not int or value < least:
@@ -185,25 +160,11 @@ class MeasureSettings:
         return vars(self) | dict(eps=list(self.eps))
 
 # %% ../../nbs/measures/measure.ipynb #3c10f157
-@dataclass
-class Subject:
-    "A model with its training batches, the input of measures; what they share is cached."
+class _Weights:
+    "The trained matrices of a model, now and before training; what measures share is cached."
 
     model: Any  # an nn.Module with its trained weights; some measures need a `Classifier`
-    train: Iterable[tuple[Any, Tensor]]  # inputs and labels, on the model's device
-    initial: Any = None  # the model before training
-    settings: MeasureSettings = MeasureSettings()  # settings of the measures
-    loss: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy  # scores, labels -> mean loss
-    predict: Callable[[Any], Tensor] = scores_of  # output -> scores
-    srr_options: Mapping[str, Any] = field(default_factory=dict)  # of `layerwise_srr`
-    hessian_samples: int = 200  # samples in the loss of the Hessian
-
-    def with_layernorm(
-        self,
-        setting: str,  # kept or removed
-    ) -> AbstractContextManager:
-        "Have the model with or without its LayerNorm."
-        return without_layernorm(self.model) if setting == "removed" else nullcontext()
+    initial: Any  # the model before training; None: unknown
 
     @cached_property
     def matrices(self) -> dict[str, Tensor]:
@@ -241,6 +202,22 @@ class Subject:
     def distance_fro2(self) -> Tensor:  # (n,) float64
         "||W_i - W_i^0||_F^2."
         return norms2(self.distances, "fro")
+
+# %% ../../nbs/measures/measure.ipynb #3c10f158
+class _Fit(_Weights):
+    "How well a model fits its training batches, also with noise on its weights."
+
+    train: Iterable[tuple[Any, Tensor]]  # inputs and labels, on the model's device
+    settings: MeasureSettings
+    loss: Callable[[Tensor, Tensor], Tensor]  # scores, labels -> mean loss
+    predict: Callable[[Any], Tensor]  # output -> scores
+
+    def with_layernorm(
+        self,
+        setting: str,  # kept or removed
+    ) -> AbstractContextManager:
+        "Have the model with or without its LayerNorm."
+        return without_layernorm(self.model) if setting == "removed" else nullcontext()
 
     @cached_property
     def scores(self) -> nn.Module:
@@ -300,6 +277,19 @@ class Subject:
                 break
         return found
 
+# %% ../../nbs/measures/measure.ipynb #3c10f159
+@dataclass
+class Subject(_Fit):
+    "A model with its training batches, the input of measures."
+
+    model: Any
+    train: Iterable[tuple[Any, Tensor]]
+    initial: Any = None
+    settings: MeasureSettings = MeasureSettings()
+    loss: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy
+    predict: Callable[[Any], Tensor] = scores_of
+    srr_options: Mapping[str, Any] = field(default_factory=dict)  # of `layerwise_srr`
+
     def layerwise(
         self,
         layernorm: str,  # kept or removed
@@ -333,9 +323,9 @@ class Subject:
         return feed_forward_path_norm(self.model, next(iter(self.train))[0])
 
     def hessian(self) -> float:
-        "Largest eigenvalue of the Hessian of the loss on the first samples."
+        "Largest eigenvalue of the Hessian of the loss on the first 200 samples."
         parameters = trained_parameters(self.model)
-        batches = self.first(self.hessian_samples)
+        batches = self.first(200)
         sizes = [len(y) for _, y in batches]
 
         def mean_loss():
@@ -357,12 +347,9 @@ class Subject:
 def _check_plain(model: nn.Module):
     "Raise a `UserError` for a weight that is computed from others, whose norms are not its own."
     for name, module in model.named_modules():
-        names = [p for p, _ in module.named_parameters(recurse=False)]
-        bases = [p.rpartition("_")[0] for p in names if p.endswith(("_orig", "_g", "_v"))]
-        made = [getattr(module, base, None) for base in bases]
-        if is_parametrized(module) or any(
-            isinstance(w, Tensor) and not isinstance(w, nn.Parameter) for w in made
-        ):
+        # The older way: a tensor beside the parameters of which it is made, `weight_g` and so on.
+        made = [f"{k}_" for k, v in vars(module).items() if isinstance(v, Tensor)]
+        if is_parametrized(module) or any(p.startswith(tuple(made)) for p in module._parameters):
             raise UserError(
                 f"{name or 'the model'} computes a weight from others (weight_norm, spectral_norm "
                 "or pruning); make it plain first: parametrize.remove_parametrizations, "
@@ -370,30 +357,30 @@ def _check_plain(model: nn.Module):
             )
 
 
-def _checked(batches: Any, name: str) -> Iterable:
-    is_data_set = isinstance(batches, (Tensor, Mapping, Dataset))
-    if is_data_set or iter(batches) is batches:
-        raise UserError(
-            f"{name} is a {type(batches).__name__}; give batches that can be read twice: a "
-            "DataLoader, or a list such as [(x, y)]"
-        )
-    return batches
+def _trained_device(model: nn.Module) -> torch.device:
+    "The device of the trained parameters; a `UserError` if there are none."
+    if parameters := trained_parameters(model):
+        return parameters[0].device
+    raise UserError(
+        "no parameter of the model has requires_grad, but measures need trained parameters; "
+        "call model.requires_grad_()"
+    )
 
 
 class _Loader:
     "Batches as (inputs, labels) on a device, prepared at each reading."
 
-    def __init__(self, batches: Iterable, prepare: Callable, device: torch.device):
+    def __init__(self, batches: Any, prepare: Callable, device: torch.device):
+        if isinstance(batches, (Tensor, Dataset)) or iter(batches) is batches:
+            raise UserError(
+                f"the data are a {type(batches).__name__}; give batches that can be read twice: a "
+                "DataLoader, or a list such as [(x, y)]"
+            )
         self.batches, self.prepare, self.device = batches, prepare, device
 
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
         for batch in self.batches:
             inputs, y = self.prepare(moved(batch, self.device))
-            if isinstance(inputs, (tuple, list)) and len(inputs) > 1:
-                raise UserError(
-                    f"the inputs are a {type(inputs).__name__} of {len(inputs)}; name each, such "
-                    "as prepare=lambda b: (dict(x=b[0], mask=b[1]), b[2])"
-                )
             yield inputs, y if y.is_floating_point() else y.long()
 
 
@@ -408,9 +395,7 @@ def _value_or_reason(row: Measure, s: Subject) -> tuple[float, str]:
         return math.nan, f"it is not a measure of this model ({' '.join(str(e).split())[:80]})"
     if math.isfinite(value):
         return value, ""
-    zeros = [name for name, w in matrices_of(s.model).items() if not w.any()]
-    why = f"the matrix {zeros[0]!r} is 0" if zeros else "a number is nan, or overflows float64"
-    return math.nan, f"its value is {value}, since {why}"
+    return math.nan, f"its value is {value}: a matrix is 0, or a number is nan or overflows float64"
 
 
 def _outcomes(trained: Outcome, tested: Outcome | None) -> dict[str, tuple[float, str]]:
@@ -432,23 +417,20 @@ def measure(
     test: Iterable | None = None,
     init: nn.Module | None = None,
     measures: Sequence[str] | None = None,
-    u: Subspaces = None,
-    layers: str | nn.Module | Sequence | None = None,
+    u: Subspaces = "own",
+    layers: str | Iterable[str | nn.Module] | None = None,
     sparsity: str = "l0",
     prepare: Callable[[Any], tuple[Any, Tensor]] = prepared,
     predict: Callable[[Any], Tensor] = scores_of,
     loss: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy,
     settings: MeasureSettings = MeasureSettings(),
-    hessian_samples: int = 200,
 ) -> pd.DataFrame:
-    """
-    Compute all complexity measures that are defined for a model.
+    """Compute all complexity measures that are defined for a model.
 
     Parameters
     ----------
     model : nn.Module
-        Any classifier or language model. It runs in evaluation mode and is left unchanged. Frozen
-        parameters do not count.
+        Any classifier or language model, left unchanged. Frozen parameters do not count.
     train : iterable of batches
         Training data, as a list or a loader that can be read twice: (inputs, labels, ...), or
         mappings with "labels". We move batches to the model's device, and do no other processing.
@@ -457,15 +439,13 @@ def measure(
     init : nn.Module, optional
         The model before training, for distances from initialisation.
     measures : sequence of str, optional
-        Rows of `MEASURES` and `ADDED`, such as ["param-norm", "alpha"]; all by default. The search
-        for sigma and the Hessian take longest.
-    u : str, Tensor, sequence or callable, optional
+        Rows of `MEASURES` and `ADDED`; all by default. Sigma and the Hessian take longest.
+    u : str, Tensor or callable, default "own"
         Subspaces for SRR, as for `layerwise_srr`; "value" for softmax attention.
-    layers : str, module or sequence of them, optional
+    layers : str, or names and modules, optional
         Layers for SRR, as for `layerwise_srr`, such as "blocks.*".
     sparsity : {"l0", "l1"}, default "l0"
-        Sparsity term of SRR. If no entry is 0, as in most transformers, "l0" is the constant N d,
-        and we warn.
+        Sparsity term of SRR, as for `layerwise_srr`.
     prepare : callable, optional
         Batch -> (inputs, labels), for batches of another form.
     predict : callable, optional
@@ -475,8 +455,6 @@ def measure(
         We weigh batches by their samples, so a loss with class weights depends on the batches.
     settings : MeasureSettings, optional
         Samples, noise, LayerNorm and eps of the measures.
-    hessian_samples : int, default 200
-        Number of training samples in the loss of the Hessian.
 
     Returns
     -------
@@ -489,21 +467,19 @@ def measure(
     Raises
     ------
     UserError
-        If no parameter is trained, a weight is computed from others, as by `weight_norm`, batches
-        can't be read twice, or labels do not fit the scores.
+        If no parameter is trained, a weight is computed from others, as by `weight_norm`, or
+        batches can't be read twice.
 
     Notes
     -----
-    Definitions follow the paper's Tables 1 and 5 (Jiang et al. 2020; Dziugaite et al. 2020), with
-    the matrices of `matrices_of`. `path-norm` is defined for feed-forward ReLU networks and for the
-    models of this package.
+    As in the paper's Tables 1 and 5 (Jiang et al. 2020; Dziugaite et al. 2020), with the matrices
+    of `matrices_of`. `path-norm` is for feed-forward ReLU networks and models of this package.
 
     Examples
     --------
     >>> import torch
     >>> from torch import nn
     >>> from crate_nb import measure
-    >>> _ = torch.manual_seed(0)
     >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
     >>> x, y = torch.randn(50, 4), torch.randint(3, (50,))
     >>> table = measure(model, [(x, y)], measures=["params", "path-norm", "l2-norm-init"])
@@ -512,25 +488,17 @@ def measure(
     """
     model, init = inner_model(model), None if init is None else inner_model(init)
     rows = MEASURES | ADDED
-    names = [
-        check_choice("measure", name, rows) for name in (rows if measures is None else measures)
-    ]
-    if not (parameters := trained_parameters(model)):
-        raise UserError(
-            "no parameter of the model has requires_grad, but measures need trained parameters; "
-            "call model.requires_grad_()"
-        )
+    names = list(rows if measures is None else measures)
+    for name in names:
+        check_choice("measure", name, rows)
     for given in filter(None, (model, init)):
         _check_plain(given)
-    device = parameters[0].device
-    seen = _Loader(_checked(train, "train"), prepare, device)
-    unseen = None if test is None else _Loader(_checked(test, "test"), prepare, device)
+    loader = partial(_Loader, prepare=prepare, device=_trained_device(model))
     options = dict(u=u, layers=layers, sparsity=check_choice("sparsity", sparsity, SPARSITY))
-    s = Subject(model, seen, init, settings, loss, predict, options, hessian_samples)
+    s = Subject(model, loader(train), init, settings, loss, predict, options)
     with evaluating(model):
-        tested = None if unseen is None else outcome_of(s.scores, unseen, loss)
+        tested = None if test is None else outcome_of(s.scores, loader(test), loss)
         found = {name: _value_or_reason(rows[name], s) for name in names}
         found |= _outcomes(s.trained, tested)
-    return pd.DataFrame.from_dict(found, "index", columns=["value", "reason"]).rename_axis(
-        "measure"
-    )
+    columns = ["value", "reason"]
+    return pd.DataFrame.from_dict(found, "index", columns=columns).rename_axis("measure")

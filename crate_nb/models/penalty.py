@@ -6,147 +6,102 @@
 __all__ = ['srr_penalty']
 
 # %% ../../nbs/models/penalty.ipynb #a02bdfbd
-import inspect, warnings
-from collections.abc import Callable, Iterator, Sequence
+import inspect, sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 import torch
 from torch import Tensor, nn
 from ..core import UserError
 from ..objective.srr import pick_layer, sparse_rate_reduction
 from .layer import Layer
-from .wrappers import is_compiled, unwrapped
-from .probe import Adapter, Subspaces, layers_of, size_of, subspaces_of, tokens_of
+from .wrappers import on_leaves, unwrapped
+from .probe import Subspaces, layers_of, size_of, subspaces_of, tokens_of
 
 # %% ../../nbs/models/penalty.ipynb #47224277
 def _again(value: Any, detach: bool) -> Any:
-    "An argument for the layer's second call."
+    "A value for the layer's second call."
     if isinstance(value, Tensor):
-        return value.detach() if detach and value.is_floating_point() else value
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_again(v, detach) for v in value))
-    if type(value) in (tuple, list):
-        return type(value)(_again(v, detach) for v in value)
-    if isinstance(value, dict):
-        return type(value)({k: _again(v, detach) for k, v in value.items()})
+        return value.detach() if detach else value
     return None if type(value).__name__.endswith("Cache") else value
-
-
-@contextmanager
-def _without_statistics(layer: nn.Module) -> Iterator[None]:
-    "Within a `with` block, batch normalisation keeps its running means, which have this batch."
-    norms = [m for m in layer.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
-    norms = [m for m in norms if m.training and m.track_running_stats]
-    for m in norms:
-        m.track_running_stats = False
-    try:
-        yield
-    finally:
-        for m in norms:
-            m.track_running_stats = True
-
-
-class _Hook:
-    "A hook of a module; copies of the module, and what is saved of it, have one without effect."
-
-    def __init__(self, see: Callable | None = None):
-        self.see = see
-
-    def __call__(self, *args: Any) -> None:
-        if self.see:
-            self.see(*args)
-
-    def __reduce__(self) -> tuple:
-        return _Hook, ()
 
 
 @dataclass
 class _Penalty:
     "SRR of one layer's output for the last batch."
 
-    layers: list[tuple[str, nn.Module]]
+    layers: dict[str, nn.Module]
     layer: int | str
-    subspaces: Callable[[int], Tensor]
+    u: Subspaces
     srr: partial[Tensor]
-    counts_zeros: bool  # whether the sparsity is l0
     detach: bool
-    adapter: Adapter
+    sequence_first: bool | None
     names: list[str]  # of the arguments of the model's forward pass
-    read: dict[int, tuple[tuple, dict]] = field(default_factory=dict)  # what layers were last given
-    given: dict = field(default_factory=dict)  # what the model was last given
-    is_checked: bool = False  # whether we looked for zeros among the tokens
     is_forward: bool = False  # during the model's forward pass
-    is_running: ClassVar[bool] = False  # during a second call of a layer, by any penalty
+    given: dict = field(default_factory=dict)  # what the model was last given
+    read: dict[nn.Module, tuple[tuple, dict]] = field(default_factory=dict)  # and what layers were
 
     def begin(self, model: nn.Module, args: tuple, kwargs: dict) -> None:
-        named = dict(enumerate(args[len(self.names) :])) | dict(zip(self.names, args)) | kwargs
         self.forget()
-        self.given, self.is_forward = named, True
-
-    def forget(self) -> None:
-        self.read.clear()
-        self.given = {}
+        self.is_forward, self.given = True, dict(zip(self.names, args)) | kwargs
 
     def end(self, model: nn.Module, args: tuple, output: object) -> None:
         self.is_forward = False
 
-    def note(self, l: int, layer: nn.Module, args: tuple, kwargs: dict) -> None:
-        if not self.is_running:
-            if self.is_forward and l in self.read:
-                warnings.warn(
-                    f"{self.layers[l - 1][0]!r} runs several times in a forward pass; the penalty "
-                    "is of its last run",
-                    stacklevel=2,
-                )
-            is_own = isinstance(unwrapped(layer), Layer)  # which may be asked for its first tokens
-            self.read[l] = (args[:1], {}) if is_own else (args, kwargs)
+    def forget(self) -> None:
+        self.given, self.read = {}, {}
 
-    def tokens(self, l: int) -> Tensor:
-        "Output of layer l for its last input, (B, N, d)."
-        if l not in self.read:
+    def note(self, layer: nn.Module, args: tuple, kwargs: dict) -> None:
+        if self.is_forward:  # not in a second call, of this or of another penalty
+            is_own = isinstance(unwrapped(layer), Layer)  # which may be asked for its first tokens
+            self.read[layer] = (args[:1], {}) if is_own else (args, kwargs)
+
+    def tokens(self, name: str) -> Tensor:
+        "Output of a layer for its last input, (B, N, d)."
+        layer = self.layers[name]
+        if layer not in self.read:
             raise UserError(
                 "the model did not run since the last penalty; within the block, call the model "
                 "and then penalty(), once for each batch"
             )
-        (name, layer), (args, kwargs) = self.layers[l - 1], self.read[l]
         size = size_of(self.given)  # padding is an error here, since you may score such batches
+        args, kwargs = on_leaves(partial(_again, detach=self.detach), self.read[layer])
         self.forget()
-        _Penalty.is_running = True
-        try:
-            args = [_again(a, self.detach) for a in args]
-            kwargs = {k: _again(v, self.detach) for k, v in kwargs.items()}
-            with _without_statistics(layer):
-                out = layer(*args, **kwargs)
-        finally:
-            _Penalty.is_running = False
-        return tokens_of(out, name, layer, self.adapter, size)
+        buffers = {key: buffer.clone() for key, buffer in layer.named_buffers()}
+        if buffers:  # such as those of batch normalisation, which has counted this batch
+            out = torch.func.functional_call(layer, buffers, args, kwargs)
+        else:
+            out = layer(*args, **kwargs)
+        return tokens_of(out, name, layer, self.sequence_first, size)
 
     def __call__(self) -> Tensor:
-        l = pick_layer(self.layer, len(self.layers))
-        z = self.tokens(l)
-        if self.counts_zeros and not self.is_checked and bool((z != 0).all()):
-            warnings.warn(
-                f"no entry is 0 in {self.layers[l - 1][0]!r}, so lam times l0 adds the constant "
-                f"{self.srr.keywords['lam'] * z[0].numel():g}; see sparsity='l1', or lam=0",
-                stacklevel=2,
-            )
-        self.is_checked = True
-        return self.srr(z, self.subspaces(l).to(z.device)).mean()
+        name = [*self.layers][pick_layer(self.layer, len(self.layers)) - 1]
+        return self.srr(self.tokens(name), _subspaces(self.u, self.layers[name])).mean()
+
+
+def _subspaces(u: Subspaces, layer: nn.Module) -> Tensor:
+    "The subspaces of a layer; a `UserError` if it has none."
+    if (found := subspaces_of(u, layer)) is None:
+        raise UserError(
+            f"a {type(layer).__name__} has no subspaces, so its SRR is not defined; "
+            "give u, such as u='value' for softmax attention"
+        )
+    return found
 
 # %% ../../nbs/models/penalty.ipynb #f9602dd4
 @contextmanager
 def srr_penalty(
     model: nn.Module,
     layer: int | str = -1,
-    u: Subspaces = None,
+    u: Subspaces = "own",
     eps: float = 0.5,
     lam: float = 0.1,
     sparsity: str = "l0",
     detach: bool = True,
-    layers: str | nn.Module | Sequence | None = None,
-    adapter: str | Adapter | None = None,
+    layers: str | Iterable[str | nn.Module] | None = None,
+    sequence_first: bool | None = None,
 ) -> Iterator[Callable[[], Tensor]]:
     """SRR of one layer as a loss term, for any transformer and any training loop.
 
@@ -156,38 +111,32 @@ def srr_penalty(
         Any model supported by `layerwise_srr`, also inside wrappers; DataParallel on one device.
     layer : int or "random", default -1
         1 to L, -1 to -L from the end, or "random" for a new draw per batch (Table 6 of the paper).
-    u : str, Tensor, sequence or callable, optional
+    u : str, Tensor or callable, default "own"
         Subspaces (K, d, p) as for `layerwise_srr`, with gradient from the current weights.
     eps : float, default 0.5
         Distortion (> 0), squared inside.
     lam : float, default 0.1
         Weight of the sparsity.
     sparsity : {"l0", "l1"}, default "l0"
-        "l0" has no gradient, "l1" has one.
+        "l0" has no gradient, and is a constant if no entry is 0; "l1" has one.
     detach : bool, default True
         Whether to stop the gradient at the layer's input, as in the paper.
-    layers : str, module or sequence of them, optional
+    layers : str, or names and modules, optional
         Modules that count as layers, such as "blocks.*"; by default as in `layerwise_srr`.
-    adapter : str or Adapter, optional
-        As for `layerwise_srr`, such as "sequence-first" for layers that give (N, B, d).
+    sequence_first : bool, optional
+        Whether layers give (N, B, d), as for `layerwise_srr`.
 
     Yields
     ------
     callable
         Call it after the model for the mean SRR of the last batch, a scalar with gradient. The
-        layer runs a second time, with new dropout.
+        layer runs a second time, with new dropout; one that ran several times, as in its last run.
 
     Raises
     ------
     UserError
         If there is no such layer, if it has no subspaces, or if you call `penalty()` for a padded
         batch or without a forward pass since the last call.
-
-    Warns
-    -----
-    UserWarning
-        If the layer runs several times in a forward pass; the penalty is of its last run. If no
-        entry of its tokens is 0, so that `l0` adds a constant.
 
     Notes
     -----
@@ -212,37 +161,23 @@ def srr_penalty(
             "DataParallel on several devices splits the batch, and the penalty would see one part; "
             "use DistributedDataParallel"
         )
-    named, row = layers_of(model, layers, adapter)
-    found = list(named.values())
-    subspaces = partial(_subspaces_now, u, found)
-    every = range(1, len(found) + 1)
-    wanted = every if layer == "random" else [pick_layer(layer, len(found))]
-    for l in wanted:
-        subspaces(l)  # fail before any work
+    found = layers_of(model, layers)
+    numbers = range(len(found)) if layer == "random" else [pick_layer(layer, len(found)) - 1]
+    wanted = [[*found.values()][number] for number in numbers]
+    for one in wanted:
+        _subspaces(u, one)  # fail before any work
     srr = partial(sparse_rate_reduction, eps=eps, lam=lam, sparsity=sparsity)
     names = list(inspect.signature(unwrapped(model).forward).parameters)
-    options = (subspaces, srr, sparsity == "l0", detach, row, names)
-    penalty = _Penalty(list(named.items()), layer, *options)
-    reset = torch.compiler.reset if is_compiled(model) else lambda: None
+    penalty = _Penalty(found, layer, u, srr, detach, sequence_first, names)
+    # What is compiled is made again, with the hooks, and afterwards without them.
+    reset = torch.compiler.reset if "torch._dynamo" in sys.modules else lambda: None
     before = partial(nn.Module.register_forward_pre_hook, with_kwargs=True)
     with ExitStack() as stack:
-        stack.callback(reset)  # compiled code is made again, without hooks
+        stack.callback(reset)
         stack.callback(penalty.forget)
-        stack.enter_context(before(model, _Hook(penalty.begin)))
-        for l in wanted:
-            stack.enter_context(before(found[l - 1], _Hook(partial(penalty.note, l))))
-        stack.enter_context(model.register_forward_hook(_Hook(penalty.end), always_call=True))
-        reset()  # so that it sees them
+        stack.enter_context(before(model, penalty.begin))
+        for one in wanted:
+            stack.enter_context(before(one, penalty.note))
+        stack.enter_context(model.register_forward_hook(penalty.end, always_call=True))
+        reset()
         yield penalty
-
-
-def _subspaces_now(u: Subspaces, layers: list[nn.Module], l: int) -> Tensor:
-    "The subspaces of a layer, from its current weights."
-    is_list = isinstance(u, (list, tuple)) or isinstance(u, Tensor) and u.ndim == 4
-    one = subspaces_of(u, layers)[l - 1] if is_list else subspaces_of(u, layers[l - 1 : l])[0]
-    if one is None:
-        raise UserError(
-            f"a {type(layers[l - 1]).__name__} has no subspaces, so its SRR is not defined; "
-            "give u, such as u='value' for softmax attention"
-        )
-    return one
