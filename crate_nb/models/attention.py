@@ -8,7 +8,6 @@ __all__ = ['at_size', 'attention_maps', 'class_maps', 'token_keys', 'threshold_m
 
 # %% ../../nbs/models/attention.ipynb #a77e0004
 import math, warnings
-from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -145,17 +144,14 @@ _OBSERVED: dict[Callable, Callable] = {}
 
 
 class _Observer(TorchFunctionMode):
-    "Record the attention of a module that runs within this context."
+    "Record the attention of each layer of a module that runs within this context."
 
-    def __init__(self, layer: int, class_token: bool):
+    def __init__(self, class_token: bool):
         super().__init__()
-        self.layer, self.class_token, self.count = layer, class_token, 0
+        self.class_token = class_token
         self.grid: tuple[int, int] | None = None  # of the patches
         self.pieces: dict[int, list[int]] = {}  # tokens of a concatenation -> tokens of its parts
-        self.right: Tensor | None = None  # right factor of the last product
-        self.pending: tuple[Tensor, Tensor | None] | None = None  # softmax before its use, keys
-        # the requested layer, or the last -layer of them
-        self.kept = deque[_Attention](maxlen=max(1, -layer))
+        self.found: list[_Attention] = []
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -164,8 +160,8 @@ class _Observer(TorchFunctionMode):
             _OBSERVED[func](self, out, *args, **kwargs)
         return out
 
-    def attention(self, shape: tuple[int, ...], weights: Callable, k: Tensor | None):
-        "Count a layer whose weights have this shape; store the requested one."
+    def attention(self, shape: tuple[int, ...], weights: Callable, keys: Callable):
+        "Add a layer whose weights have this shape."
         if len(shape) != 4 or shape[2] < shape[3]:  # such as a pooling head
             return
         n, (h, w) = shape[3], self.grid or (0, 0)
@@ -175,23 +171,14 @@ class _Observer(TorchFunctionMode):
                 f"a layer has {shape[2]} queries and {n} keys{of}: windows, pooled tokens or "
                 "channels; choose a model whose attention is over all patches"
             )
-        self.count += 1
-        if self.layer < 0 or self.layer == self.count:
-            last = self.pieces.get(n, [h * w])[-1] == h * w
-            with_class = self.class_token and n > h * w
-            grid = self.grid if last else None
-            self.kept.append(_Attention(weights, partial(_seen_keys, k), n, grid, with_class))
-
-
-def _seen_keys(k: Tensor | None) -> Tensor:
-    if k is None:
-        raise UserError("we cannot read the keys of this attention; use attention_maps")
-    return k
+        last = self.pieces.get(n, [h * w])[-1] == h * w
+        with_class = self.class_token and n > h * w
+        self.found.append(_Attention(weights, keys, n, self.grid if last else None, with_class))
 
 # %% ../../nbs/models/attention.ipynb #c703d42d
 def _on_fused(observer: _Observer, out, query, key, value, *args, **kwargs):
     weights = partial(_fused_weights, query, key, value, *args, **kwargs)
-    observer.attention((*query.shape[:-1], key.shape[-2]), weights, key)
+    observer.attention((*query.shape[:-1], key.shape[-2]), weights, lambda: key)
 
 
 def _on_multihead(observer: _Observer, out, query, key, *args, **kwargs):
@@ -202,68 +189,41 @@ def _on_multihead(observer: _Observer, out, query, key, *args, **kwargs):
         options = kwargs | dict(need_weights=True, average_attn_weights=False)
         return cast(Tensor, F.multi_head_attention_forward(query, key, *args, **options)[1])
 
-    k = None
-    if w is not None:
+    def keys() -> Tensor:
+        if w is None:
+            raise UserError("we cannot read the keys of this attention; use attention_maps")
         k = F.linear(key, w.chunk(3)[1], None if b is None else b.chunk(3)[1])
-        k = k.unflatten(-1, (heads, -1)).movedim(0, -2)
+        return k.unflatten(-1, (heads, -1)).movedim(0, -2)
+
     read = len(key) + (bias_k is not None) + bool(zeros)
-    observer.attention((*query.shape[1:-1], heads, len(query), read), weights, k)
+    observer.attention((*query.shape[1:-1], heads, len(query), read), weights, keys)
+
+
+def _on_softmax(observer: _Observer, out, *args, dim=None, **kwargs):
+    dim = args[1] if len(args) > 1 else dim
+    if out.ndim == 4 and out.shape[2] == out.shape[3] and dim in (-1, 3):
+        raise UserError(
+            "the model has a softmax of its own, whose weights may change before they are used; we "
+            "read F.scaled_dot_product_attention (transformers: attn_implementation='sdpa') and "
+            "nn.MultiheadAttention"
+        )
+
+
+def _on_convolution(observer: _Observer, out, *args, **kwargs):
+    if not observer.found and out.ndim == 4:
+        observer.grid = (out.shape[2], out.shape[3])
+
+
+def _on_concatenation(observer: _Observer, out, tensors, dim=0, **kwargs):
+    if not observer.found and out.ndim == 3 and dim in (1, -2):
+        observer.pieces[out.shape[1]] = [t.shape[1] for t in tensors]
 
 
 _OBSERVED[F.scaled_dot_product_attention] = _on_fused
 _OBSERVED[attend_to_few] = lambda observer, out, v: _on_fused(observer, out, v, v, v)
 _OBSERVED[F.multi_head_attention_forward] = _on_multihead
-
-# %% ../../nbs/models/attention.ipynb #5315bfa1
-def _on_softmax(observer: _Observer, out, *args, dim=None, **kwargs):
-    dim = args[1] if len(args) > 1 else dim
-    if out.ndim == 4 and out.shape[2] == out.shape[3] and dim in (-1, 3):
-        _check_used(observer)
-        k = None if observer.right is None else observer.right.mT
-        seen = k is not None and k.shape[:-1] == out.shape[:-1]
-        observer.pending = out, k if seen else None
-
-
-def _on_product(observer: _Observer, out, *args, **kwargs):
-    factors = [t for t in args if isinstance(t, Tensor) and t.ndim > 1]
-    if observer.pending is not None:
-        weights, k = observer.pending
-        if any(_same(t, weights) for t in factors):
-            observer.pending = None
-            observer.attention(weights.shape, lambda: weights, k)
-    observer.right = factors[-1] if isinstance(args[0], Tensor) else None  # no keys from an einsum
-
-
-def _same(factor: Tensor, weights: Tensor) -> bool:
-    "Whether a factor is these weights, perhaps reshaped or in another precision."
-    alike = factor.numel() == weights.numel()
-    return alike and torch.equal(factor.reshape(weights.shape), weights.to(factor.dtype))
-
-
-def _check_used(observer: _Observer):
-    if observer.pending is not None:
-        raise UserError(
-            "a layer changes its weights between the softmax and the values (such as talking "
-            "heads), so the softmax is not the attention map; choose another model"
-        )
-
-
-_OBSERVED |= dict.fromkeys([F.softmax, torch.softmax, Tensor.softmax], _on_softmax)
-_OBSERVED |= dict.fromkeys([torch.matmul, Tensor.matmul, Tensor.__matmul__], _on_product)
-_OBSERVED |= dict.fromkeys([torch.bmm, Tensor.bmm, torch.einsum], _on_product)
-
-# %% ../../nbs/models/attention.ipynb #bab070b8
-def _on_convolution(observer: _Observer, out, *args, **kwargs):
-    if not observer.count and out.ndim == 4:
-        observer.grid = (out.shape[2], out.shape[3])
-
-
-def _on_concatenation(observer: _Observer, out, tensors, dim=0, **kwargs):
-    if not observer.count and out.ndim == 3 and dim in (1, -2):
-        observer.pieces[out.shape[1]] = [t.shape[1] for t in tensors]
-
-
 _OBSERVED[F.conv2d] = _on_convolution
+_OBSERVED |= dict.fromkeys([F.softmax, torch.softmax, Tensor.softmax], _on_softmax)
 _OBSERVED |= dict.fromkeys([torch.cat, torch.concat, torch.concatenate], _on_concatenation)
 
 # %% ../../nbs/models/attention.ipynb #c3b936e8
@@ -273,17 +233,15 @@ _CLASS_TOKENS = {"cls_token", "class_token", "class_embedding", "cls_embedding"}
 def _observed_attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
     "The attention of a layer of any module, recorded in a forward pass."
     names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
-    observer = _Observer(layer, bool(names & _CLASS_TOKENS))
+    observer = _Observer(bool(names & _CLASS_TOKENS))
     with evaluating(model), as_written(), observer:
         model(x)
-    _check_used(observer)
-    if observer.count == 0:
+    if not observer.found:
         raise UserError(
             f"no attention of shape (B, K, N, N) was seen in a {type(model).__name__}; "
-            "load a model of transformers with attn_implementation='sdpa' or 'eager'"
+            "load a model of transformers with attn_implementation='sdpa'"
         )
-    _number_of(layer, observer.count)
-    return observer.kept[0]
+    return observer.found[_number_of(layer, len(observer.found)) - 1]
 
 # %% ../../nbs/models/attention.ipynb #de415ae4
 def _attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
@@ -339,13 +297,8 @@ def attention_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
 # %% ../../nbs/models/attention.ipynb #a77e0016
 def _pools_patches(model: nn.Module) -> bool:
     "Whether the head is known to pool the patches instead of reading the class token."
-    if isinstance(model, LayeredModel):
-        return getattr(model, "pool", "") == "mean"
-    pools = [getattr(module, "global_pool", "") for module in model.modules()]  # timm
-    configs = [getattr(module, "config", None) for module in model.modules()]  # transformers
-    return any(isinstance(pool, str) and pool not in ("", "token") for pool in pools) or any(
-        getattr(config, "use_mean_pooling", False) for config in configs
-    )
+    pools = (getattr(model, "pool", ""), getattr(model, "global_pool", ""))  # ours, timm's
+    return any(pool in ("mean", "avg", "map") for pool in pools)
 
 
 def class_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
