@@ -88,44 +88,20 @@ class TimmModel(TimmClassifier):
         self,
         x: Tensor,  # standardised images (B, C, H, W)
         indices: int | Sequence[int] | None = None,  # layers; a number: the last ones; None: all
-        return_prefix_tokens: bool = False,  # whether to return class tokens, too
         norm: bool = False,  # whether to apply the last norm to each
-        stop_early: bool = False,  # whether to skip later layers
         output_fmt: str = "NCHW",  # or NLC: (B, patches, d)
         intermediates_only: bool = False,  # whether to omit the last tokens
     ) -> Any:  # features, or (last tokens, features)
         "Features of several layers."
         check_choice("output_fmt", output_fmt, ("NCHW", "NLC"))
         taken, z, found = _taken(len(self.layers), indices), self.tokens(x), []
-        last = max(taken) + 1 if stop_early else len(self.layers)
-        for l, layer in enumerate(self.layers[:last]):
+        for l, layer in enumerate(self.layers):
             z = layer(z)
             if l in taken:
-                found.append(self.head[0](z) if norm else z)
-        features: list[Any] = [self._features(z, output_fmt) for z in found]
-        if return_prefix_tokens:
-            features = [(f, z[:, :1]) for f, z in zip(features, found)]
-        return features if intermediates_only else (self._last(z), features)
-
-    def _features(self, z: Tensor, output_fmt: str) -> Tensor:
-        patches = z[:, 1:]
-        if output_fmt == "NLC":
-            return patches
-        return patches.mT.unflatten(2, self.architecture.grid).contiguous()
-
-    def get_intermediate_layers(
-        self,
-        x: Tensor,  # standardised images (B, C, H, W)
-        n: int | Sequence[int] = 1,  # layers; a number: the last ones
-        reshape: bool = False,  # whether to return images (B, d, rows, columns)
-        return_prefix_tokens: bool = False,  # whether to return class tokens, too
-        norm: bool = False,  # whether to apply the last norm to each
-    ) -> list[Any]:
-        "Features of several layers, with DINO's interface."
-        form = "NCHW" if reshape else "NLC"
-        return self.forward_intermediates(
-            x, n, return_prefix_tokens, norm, output_fmt=form, intermediates_only=True
-        )
+                patches = (self.head[0](z) if norm else z)[:, 1:]
+                maps = patches.mT.unflatten(2, self.architecture.grid)
+                found.append(patches if output_fmt == "NLC" else maps.contiguous())
+        return found if intermediates_only else (self._last(z), found)
 
     def prune_intermediate_layers(
         self,
@@ -173,14 +149,6 @@ class TimmModel(TimmClassifier):
         "Parameter groups by depth, for timm's layer-wise learning rates."
         layers = r"^layers" if coarse else [(r"^layers\.(\d+)", None), (r"^head\.0", (99999,))]
         return dict(stem=r"^tokeniser", blocks=layers)
-
-    def set_grad_checkpointing(
-        self,
-        enable: bool = True,  # must be False
-    ):
-        "Not supported: raise a `UserError` if enabled."
-        if enable:
-            raise UserError("models of the family have no gradient checkpointing; leave it off")
 
 # %% ../nbs/models/timm.ipynb #f7d91224
 _MEMBERS = "crate crate-t crate-c crate-n crate-fix crate-identity tost crate-alpha".split()
