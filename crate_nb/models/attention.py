@@ -84,7 +84,7 @@ class _Attention:
 
 
 def _number_of(layer: int, depth: int) -> int:  # 1 to L
-    if abs(layer) > depth:
+    if not isinstance(layer, int) or not 1 <= abs(layer) <= depth:
         raise UserError(f"layer {layer}; this model has the layers 1 to {depth}, or -{depth} to -1")
     return layer % (depth + 1)
 
@@ -121,22 +121,12 @@ def _fused_weights(
     v: Tensor,
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
+    *args: Any,
+    **kwargs: Any,
 ) -> Tensor:  # (B, K, N, N)
-    "Weights of `F.scaled_dot_product_attention`, without dropout."
-    if enable_gqa:
-        k = k.repeat_interleave(q.shape[-3] // k.shape[-3], -3)
-    exact = torch.promote_types(q.dtype, torch.float32)  # half precision is too coarse
-    scores = q.to(exact) @ k.to(exact).mT * (q.shape[-1] ** -0.5 if scale is None else scale)
-    if is_causal:
-        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        scores = scores.where(attn_mask, -torch.inf)
-    elif attn_mask is not None:
-        scores = scores + attn_mask
-    return scores.softmax(-1).to(q.dtype)
+    "Weights of `F.scaled_dot_product_attention`, without dropout: its output for unit values."
+    units = torch.eye(k.shape[-2], dtype=q.dtype, device=q.device).expand(*k.shape[:-1], -1)
+    return F.scaled_dot_product_attention(q, k, units, attn_mask, 0.0, *args, **kwargs)
 
 # %% ../../nbs/models/attention.ipynb #ce5a49ed
 # torch function -> handler of its calls: (observer, output, *args, **kwargs)
@@ -247,8 +237,6 @@ def _observed_attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
 def _attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
     model = inner_model(model)
     check_kind(x, Tensor, "give a batch (B, C, H, W); of uint8 images: data.normalise(images)")
-    if not isinstance(layer, int) or not layer:
-        raise UserError(f"layer {layer!r}; give 1 to L, or -1 to -L from the end")
     if isinstance(model, LayeredModel):
         return _own_attention(model, x, layer)
     own = [name for name, part in model.named_modules() if isinstance(part, LayeredModel)]
@@ -394,10 +382,6 @@ def iou(
     b: Tensor,  # bool, same height and width
 ) -> Tensor:  # (...), from 0 to 1
     "Intersection over union of masks; 1 if both are empty."
-    if a.dtype != torch.bool or b.dtype != torch.bool:
-        raise UserError(
-            f"masks of {a.dtype} and {b.dtype}; give bool, such as threshold_mask(maps)"
-        )
     both, either = (a & b).sum((-2, -1)), (a | b).sum((-2, -1))
     return torch.where(either == 0, 1.0, both / either.clamp(min=1))
 

@@ -150,33 +150,23 @@ def _init(model: LanguageModel):
             init_map(layer.sparsify.down, smaller)
 
 # %% ../../nbs/models/language.ipynb #87504376
-def _drawn(
-    logits: Tensor, temperature: float, top: int | None, generator: torch.Generator | None
-) -> Tensor:  # ids (B, 1)
-    "One id for each row of logits (B, V)."
-    if temperature == 0:
-        return logits.argmax(-1, keepdim=True)
-    if top is not None:
-        kept = logits.topk(min(top, logits.shape[-1]))
-        logits = torch.full_like(logits, -torch.inf).scatter(-1, kept.indices, kept.values)
-    return torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)
-
-
 @torch.no_grad()
 def generate(
     model: LanguageModel,  # in its present mode: call `eval()` first if it has dropout
     x: Tensor,  # ids to continue (B, N), any number of tokens
     count: int,  # ids to add
     temperature: float = 1.0,  # at least 0, divides the logits; 0: always the most likely id
-    top: int | None = None,  # draw among so many most likely ids; None: among all
-    generator: torch.Generator | None = None,  # of the draws; None: torch's global one
 ) -> Tensor:  # (B, N + count), `x` first
-    "Continue texts."
+    "Continue texts with ids that we draw from torch's global generator."
     if temperature < 0:
         raise UserError(f"temperature {temperature:g}; give a number of at least 0")
     for _ in range(count):
-        last = model(x[:, -model.context :])[:, -1]
-        x = torch.cat([x, _drawn(last, temperature, top, generator)], 1)
+        logits = model(x[:, -model.context :])[:, -1]
+        if temperature:
+            ids = torch.multinomial((logits / temperature).softmax(-1), 1)
+        else:
+            ids = logits.argmax(-1, keepdim=True)
+        x = torch.cat([x, ids], 1)
     return x
 
 # %% ../../nbs/models/language.ipynb #89dce309
