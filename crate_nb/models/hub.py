@@ -6,21 +6,22 @@
 __all__ = ['classifies', 'About', 'Card', 'plain_card', 'save', 'load', 'from_pretrained', 'push']
 
 # %% ../../nbs/models/hub.ipynb #fc030cfb
-import json, math, re
-from collections.abc import Mapping
-from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 import torch
 from torch import Tensor
 from .. import __version__
-from ..core import UserError, as_path, check_kind, data_file, parse_json, read_file
+from ..core import UserError, as_path, data_file, parse_json, read_file
 from ..core import plain_torch, user_errors, visible, write_atomic
 from .layer import VARIANTS
-from .family import Architecture, LayeredModel, count_parameters, make_model
-from .weights import TrainedWeights, as_float32, misfits, pack_weights, read_weights
-from .weights import round_to_half, weights_digest
+from .family import Architecture, CRATE, LayeredModel
+from .family import count_parameters, make_model
+from .checkpoints import build_fitting
+from .weights import TrainedWeights, pack_weights, read_weights
+from .weights import stored_state, weights_digest
 
 # %% ../../nbs/models/hub.ipynb #00eada90
 def classifies(
@@ -43,30 +44,23 @@ class About:
     record: str = ""  # id of the training run
 
     def __post_init__(self):
-        a, scales = self.architecture, [*self.mean, *self.std]
+        a = self.architecture
         logits = a.num_classes if classifies(a.variant) else 0
-        fits = len(self.mean) == len(self.std) == a.channels
-        if not (fits and all(map(math.isfinite, scales)) and min(self.std) > 0):
+        if not (len(self.mean) == len(self.std) == a.channels and min(self.std) > 0):
             raise UserError(
                 f"mean {self.mean} and std {self.std} for {a.channels} channels; "
-                "give one finite number for each channel, std above 0"
+                "give one number for each channel, std above 0"
             )
-        different = {name for name in self.classes if isinstance(name, str)}
-        if not len(different) == len(self.classes) == logits:
+        if not len(set(self.classes)) == len(self.classes) == logits:
             raise UserError(
                 f"class names {self.classes} for {logits} logits; give a name for each, in order"
             )
-
-    def as_dict(self) -> dict:  # metadata of the weights file
-        "All fields except the architecture."
-        return {k: v for k, v in asdict(self).items() if k != "architecture"}
 
     def standardise(
         self,
         x: Tensor,  # uint8 (B, C, H, W)
     ) -> Tensor:  # float32, same shape
         "Standardise pixels; raise a `UserError` unless they are uint8."
-        check_kind(x, Tensor, "torch.from_numpy makes one of an array")
         if x.dtype != torch.uint8:
             raise UserError(f"pixels of {x.dtype}; give uint8, 0 to 255, as in image files")
         mean, std = (
@@ -75,16 +69,7 @@ class About:
         return (x.float() / 255 - mean) / std
 
 # %% ../../nbs/models/hub.ipynb #990a15a4
-_FACTS = ("classes", "mean", "std", "data", "data_digest", "record")
-
-
-def _about_of(weights: TrainedWeights) -> About | None:
-    "The description in a file, if any."
-    if "classes" not in weights.about:
-        return None
-    with user_errors(f"the description in {weights.file} is invalid", "save the model again"):
-        classes, mean, std, *others = (weights.about[k] for k in _FACTS)
-        return About(weights.architecture, tuple(classes), tuple(mean), tuple(std), *others)
+_FACTS = [field.name for field in fields(About) if field.name != "architecture"]  # in a file
 
 # %% ../../nbs/models/hub.ipynb #e946c0df
 @dataclass(frozen=True)
@@ -125,28 +110,26 @@ def plain_card(
     )
 
 # %% ../../nbs/models/hub.ipynb #660279ed
-_FILES = ("model.safetensors", "config.json", "README.md")
+_FILES = ["model.safetensors", "config.json", "README.md"]
 
 
 def _settings(model: LayeredModel) -> dict[str, Any]:
-    "The plain settings of all parts of the layers, such as layers.0.sparsify.eta."
-    return {
-        f"{name}.{key}": value
-        for name, part in model.named_modules()
-        for key, value in vars(part).items()
-        if name.startswith("layers.") and key != "training"
-        if isinstance(value, (int, float, str, type(None)))
-    }
+    "Shapes of all tensors, and plain settings of the layers, such as layers.0.sparsify.eta."
+    found: dict[str, Any] = {name: t.shape for name, t in model.state_dict().items()}
+    for name, part in model.named_modules():
+        for key, value in vars(part).items():
+            is_plain = isinstance(value, (int, float, str, type(None))) and key != "training"
+            if is_plain and name.startswith("layers."):
+                found[f"{name}.{key}"] = value
+    return found
 
 
 def _check_unchanged(model: LayeredModel):
     "Raise a `UserError` if tensors or settings differ from those that the architecture gives."
-    changed = misfits(model.state_dict(), model.architecture)
-    if not changed:
-        with torch.device("meta"):
-            made = _settings(make_model(model.architecture))
-        found = _settings(model)
-        changed = [name for name, value in made.items() if found.get(name) != value]
+    with torch.device("meta"):
+        made = _settings(make_model(model.architecture))
+    found = _settings(model)
+    changed = [name for name in {**made, **found} if made.get(name) != found.get(name)]
     if changed:
         raise UserError(
             f"the model was changed after it was made (first: {min(changed)!r}), and would be "
@@ -156,14 +139,14 @@ def _check_unchanged(model: LayeredModel):
 
 
 def save(
-    model: LayeredModel,  # on any device; unchanged
+    model: LayeredModel,  # in float32, on any device; unchanged
     folder: str | Path,  # see `LayeredModel.save_pretrained`
     half: bool = False,  # round to half precision
     card: str | None = None,  # markdown
     force: bool = False,  # replace a saved model
 ) -> Path:  # the folder
     "Save a model as a folder; implements `save_pretrained`."
-    model, folder = as_float32(model), as_path(folder).resolve()
+    folder = as_path(folder).resolve()
     _check_unchanged(model)
     is_used = folder.is_file() or visible(folder, "*")
     if is_used and not (force and (folder / "model.safetensors").is_file()):
@@ -174,37 +157,33 @@ def save(
     about, known = getattr(model, "about", None), getattr(model, "card", None)
     if card is None and known and known.digest == weights_digest(model.state_dict()):
         card = known.text
-    facts = {}
-    if about:  # of the run only with a card, which other weights do not have
-        record = about.record if card else ""
-        facts = replace(about, architecture=model.architecture, record=record).as_dict()
-    if half:
-        model = round_to_half(deepcopy(model))
-    config = dict(crate_nb=__version__, weights_digest=weights_digest(model.state_dict()))
+    facts: dict[str, Any] = {}
+    if about:
+        facts = asdict(replace(about, architecture=model.architecture))
+        del facts["architecture"]
+        if not card:  # the weights may be others than those of the run
+            facts["record"] = ""
+    weights, digest = pack_weights(model, half, **facts), weights_digest(stored_state(model, half))
+    config = dict(crate_nb=__version__, weights_digest=digest)
     config |= facts | dict(architecture=asdict(model.architecture))
     write_atomic(folder / "config.json", json.dumps(config, indent=1, ensure_ascii=False) + "\n")
     write_atomic(folder / "README.md", card or plain_card(model))
-    write_atomic(folder / "model.safetensors", pack_weights(model, half, **facts))
+    write_atomic(folder / "model.safetensors", weights)
     return folder
 
 # %% ../../nbs/models/hub.ipynb #102a1be1
-def _fetched(name: str | Path, options: Mapping[str, Any]) -> Path:
-    "The local path of a saved model, downloaded if the name is a hub id."
+def _fetched(name: str | Path, **options: Any) -> Path:
+    "The local path of a saved model, downloaded if there is none."
     path = as_path(name)
     if path.exists():
-        if options:
-            raise UserError(f"{path} is a local path; leave out {', '.join(options)}")
         return path
-    if not re.fullmatch(r"\w[\w.-]*/[\w.-]+", str(name)):
-        raise UserError(
-            f"{path} does not exist; give a folder that crate-nb export or save_pretrained has "
-            "written, or the id of a model on the hub (user/name)"
-        )
-    with user_errors(f"could not download {name}", "check the id and the network"):
+    remedy = (
+        "give a folder that crate-nb export or save_pretrained has written, or an id of the hub"
+    )
+    with user_errors(f"{path} does not exist and can't be downloaded", remedy):
         import huggingface_hub
 
-        files = huggingface_hub.snapshot_download(str(name), allow_patterns=list(_FILES), **options)
-        return Path(files)
+        return Path(huggingface_hub.snapshot_download(str(name), allow_patterns=_FILES, **options))
 
 # %% ../../nbs/models/hub.ipynb #cbf18de8
 _M = TypeVar("_M", bound=LayeredModel)
@@ -226,38 +205,28 @@ def _card_of(folder: Path, weights: TrainedWeights) -> Card | None:
     return Card(text, digest) if text else None
 
 
-def _built(cls: type[_M], architecture: Architecture, file: str) -> _M:
-    "Build a model of a class; raise a `UserError` if the architecture belongs to another."
-    with torch.device("meta"):
-        kind = type(make_model(architecture))
-    # draws weights that we replace
-    with torch.random.fork_rng(devices=[]), plain_torch():
-        if issubclass(kind, cls):
-            return kind(architecture)
-        if issubclass(cls, kind):  # such as CRATE
-            return cls(**asdict(architecture))
-    raise UserError(
-        f"{file} holds a {kind.__name__}, not a {cls.__name__}; "
-        f"load it with crate_nb.from_pretrained or {kind.__name__}.from_pretrained"
-    )
-
-
 def load(
     cls: type[_M],  # expected class of the model
     name: str | Path,  # see `LayeredModel.from_pretrained`
     **options: Any,  # for the hub
 ) -> _M:  # in evaluation mode, on the CPU
     "Load a model; implements `from_pretrained`."
-    path = _fetched(name, options)
+    path = _fetched(name, **options)
     weights = read_weights(path)
-    if wrong := misfits(weights.state, weights.architecture):
+    card, a = _card_of(path, weights), weights.architecture
+    build: Any = partial(cls, **asdict(a)) if issubclass(cls, CRATE) else partial(make_model, a)
+    with plain_torch():
+        model = build_fitting(build, weights.state)
+    if not isinstance(model, cls):
         raise UserError(
-            f"{path}: its tensors do not fit its description (first: {min(wrong)!r}); copy it again"
+            f"{weights.file} holds a {type(model).__name__}, not a {cls.__name__}; "
+            "load it with crate_nb.from_pretrained"
         )
-    card, about = _card_of(path, weights), _about_of(weights)
-    model = _built(cls, weights.architecture, weights.file)
-    model.load_state_dict(weights.state)
-    model.about, model.card = about, card
+    model.card, model.about = card, None
+    if "classes" in weights.about:
+        facts = {k: weights.about[k] for k in _FACTS}
+        lists = {k: tuple(facts[k]) for k in ("classes", "mean", "std")}
+        model.about = About(a, **facts | lists)
     return model.eval()
 
 # %% ../../nbs/models/hub.ipynb #90aac15f

@@ -4,24 +4,20 @@
 
 # %% auto #0
 __all__ = ['MASK_RATIO', 'kept_patches', 'draw_masks', 'sincos_positions', 'check_masked', 'patch_targets', 'masked_loss',
-           'unpatchify', 'MirroredLayer', 'MaskedTokeniser', 'init_masked', 'MaskedAutoencoder', 'load_masked',
-           'probe_features', 'linear_probe', 'draw_reconstructions']
+           'unpatchify', 'MirroredLayer', 'MaskedTokeniser', 'init_masked', 'MaskedAutoencoder', 'probe_features',
+           'linear_probe', 'draw_reconstructions']
 
 # %% ../../nbs/models/masked.ipynb #8a5c0003
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
-import math
+from typing import TYPE_CHECKING, cast
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError, check_choice, resolve
 from .compress import COMPRESS, Output, SubspaceAttention
-from .checkpoints import FORMATS, agreed, build_fitting, from_official
-from .checkpoints import numbers_of, unwrap
 from .layer import Layer, VARIANTS
 from .family import Architecture, EMBEDDINGS, LayerTokens, LayeredModel
-from .family import check_images, init_map, official_heads, patchify
-from .family import prepend
+from .family import check_images, init_map, patchify, prepend
 
 if TYPE_CHECKING:  # imported only to draw
     from matplotlib.figure import Figure
@@ -277,41 +273,6 @@ class MaskedAutoencoder(LayeredModel):
             predicted = predicted * (variance + 1e-6).sqrt() + mean
         mixed = torch.where(mask[..., None].bool(), predicted.to(x.dtype), patches)
         return unpatchify(mixed, a.patch_size, a.image_size)
-
-# %% ../../nbs/models/masked.ipynb #8a5c002a
-def load_masked(
-    state: Mapping[str, Tensor],  # of CRATE-MAE, or of the ViT-MAE beside it, perhaps wrapped
-    heads: int | None = None,  # K of the encoder; None: as in the published size
-    channels: int | None = None,  # image channels; must agree with the checkpoint
-    **kw,  # `eta`, `dropout`, `norm_eps`, `decoder_heads` of `Architecture`
-) -> MaskedAutoencoder:
-    "Load a checkpoint; raise a `UserError` for a missing or misshapen tensor."
-    state = {key: tensor for key, tensor in unwrap(state).items() if key != "pos_embed"}
-    if kw.pop("image_size", None) is not None:
-        raise UserError("the positions determine a masked autoencoder's image_size; leave it out")
-    variant = "vit-mae" if "decoder_blocks.0.attn.proj.weight" in state else "crate-mae"
-    dim, own, patch, _ = state["patch_embed.proj.weight"].shape
-    sizes: dict[str, Any] = dict(
-        patch_size=patch, channels=agreed("channels", own, channels), dim=dim
-    )
-    sizes["image_size"] = math.isqrt(state["decoder_pos_embed"].shape[1] - 1) * patch
-    sizes["depth"] = len(numbers_of(state, "blocks."))
-    if variant == "vit-mae":
-        if len(state["decoder_embed.weight"]) != dim or any(
-            key.endswith("attn.qkv.bias") for key in state
-        ):
-            raise UserError(
-                "a checkpoint of Meta's MAE, whose encoder reads no mask tokens; we load only the "
-                "ViT-MAE of CRATE's repository, so run it with its original code"
-            )
-        sizes["decoder_depth"] = len(numbers_of(state, "decoder_blocks."))
-        kw = dict(norm_eps=1e-5, decoder_heads=16) | kw
-        maps = {k: len(v) for k, v in state.items() if "qkv" in k}
-        state |= {k.replace("weight", "bias"): torch.zeros(n) for k, n in maps.items()}
-    ours = from_official(state, FORMATS[variant])
-    heads = official_heads(variant, dim) if heads is None else heads
-    architecture = Architecture(variant, heads=heads, **sizes, **kw)
-    return build_fitting(lambda: MaskedAutoencoder(architecture), ours)
 
 # %% ../../nbs/models/masked.ipynb #8a5c0030
 @torch.no_grad()

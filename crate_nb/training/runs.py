@@ -19,7 +19,6 @@ import pydantic
 from ..core import UserError, check_choice, data_file, read_file, resolve, user_errors
 from ..models.compress import COMPRESS
 from ..models.sparsify import SPARSIFY
-from ..models.checkpoints import MOST_LAYERS
 from ..models.layer import VARIANTS
 from ..models.family import Architecture
 from ..models.masked import check_masked
@@ -233,7 +232,7 @@ class RunConfig(Identified):
     variant: str = described("crate", "model type in `VARIANTS`, such as crate, crate-t or vit")
     patch_size: Positive = described(16, "patch side (pixels); divides `image_size`")
     dim: int = described(384, "token width, d", gt=0, le=65536)
-    depth: int = described(12, "number of layers, L", gt=0, le=MOST_LAYERS)
+    depth: int = described(12, "number of layers, L", gt=0, le=1000)
     heads: Positive = described(6, "subspaces per layer, K; divides `dim`")
     dropout: float = described(0.0, "rate after positions, softmax and output map", ge=0, lt=1)
     eta: float = described(0.1, "ISTA step size", gt=0, le=1e30)
