@@ -402,7 +402,6 @@ class LayeredModel(nn.Module):
     tokens: Callable[..., Tensor]  # images (B, C, H, W) -> Z^0 (B, N, d)
     layers: Sequence[Layer]  # an nn.ModuleList, which is not typed by its elements
     about: Any  # description of an exported model; may be absent or None
-    card: Any  # model card of the weights; may be absent or None
     grid_is_guess: bool = False  # whether the file of the weights may be of images not square
 
     def __init__(
@@ -444,22 +443,11 @@ class LayeredModel(nn.Module):
         self,
         folder: str | Path,  # new or empty, but for hidden files
         half: bool = False,  # store in half precision; the model itself is unchanged
-        card: str
-        | None = None,  # markdown; None: the one loaded with the weights, else a plain one
+        card: str | None = None,  # markdown; None: one without figures
         force: bool = False,  # replace a saved model
     ) -> Path:  # the folder, with `model.safetensors`, `config.json` and `README.md`
         "Save a folder for the Hugging Face hub; a `UserError` if it holds something."
         return resolve("crate_nb.models.hub:save")(self, folder, half, card, force)
-
-    def push_to_hub(
-        self,
-        repo_id: str,  # such as user/name; created if it does not exist
-        half: bool = False,  # as for `save_pretrained`
-        card: str | None = None,  # as for `save_pretrained`
-        **options: Any,  # of `huggingface_hub.PyTorchModelHubMixin.push_to_hub`, such as `private`
-    ) -> str:  # URL of the commit
-        "Save the model and upload it; a `UserError` if that fails."
-        return resolve("crate_nb.models.hub:push")(self, repo_id, half, card, **options)
 
 # %% ../../nbs/models/family.ipynb #6b0d000f
 class LayeredClassifier(LayeredModel):
