@@ -9,7 +9,7 @@ __all__ = ['export_onnx']
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
-import io, logging, tempfile, warnings
+import io, logging, warnings
 import torch
 from torch import Tensor, nn
 from ..core import as_path, user_errors, write_atomic
@@ -72,7 +72,6 @@ def export_onnx(model: LayeredClassifier, path: str | Path, attention: bool = Fa
     numbers = range(1, a.depth + 1)
     names = ["logits", *(f"layer_{l}" for l in numbers)]
     names += [f"attention_{l}" for l in numbers] if attention else []
-    options: Any = dict(input_names=["images"], output_names=names, verbose=False)
     for library in ("torch.onnx", "onnx_ir", "onnxscript"):
         logging.getLogger(library).setLevel(logging.ERROR)
     failure, remedy = f"{a.variant} can't be written as ONNX", "pip install 'crate_nb[onnx]'"
@@ -83,9 +82,8 @@ def export_onnx(model: LayeredClassifier, path: str | Path, attention: bool = Fa
             (images,),
             dynamo=True,
             dynamic_shapes=({0: "batch"},),
-            **options,
+            input_names=["images"],
+            output_names=names,
+            verbose=False,
         )
-        with tempfile.TemporaryDirectory() as folder:
-            program.save(str(Path(folder) / "model.onnx"))
-            content = (Path(folder) / "model.onnx").read_bytes()
-    return write_atomic(as_path(path), content)
+    return write_atomic(as_path(path), program.model_proto.SerializeToString())
