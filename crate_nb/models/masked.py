@@ -53,17 +53,13 @@ def draw_masks(
     return mask.scatter_(1, noise.argsort(1)[:, :kept], False)
 
 # %% ../../nbs/models/masked.ipynb #8a5c000a
-def _check_width(dim: int):
-    if dim % 4:
-        raise UserError(f"a width of {dim} has no sine-cosine positions; choose a multiple of 4")
-
-
 def sincos_positions(
     dim: int,  # d, a multiple of 4
     side: int,  # patches per side of the image
 ) -> Tensor:  # (side^2 + 1, d), first a zero row for the class token
     "Fixed 2-d sine-cosine positions; raise a `UserError` if 4 does not divide d."
-    _check_width(dim)
+    if dim % 4:
+        raise UserError(f"a width of {dim} has no sine-cosine positions; choose a multiple of 4")
     omega = 10000 ** -(torch.arange(dim // 4, dtype=torch.float64) / (dim // 4))
     angles = torch.arange(side, dtype=torch.float64)[:, None] * omega
     line = torch.cat([angles.sin(), angles.cos()], 1)  # (side, d / 2)
@@ -78,7 +74,7 @@ def check_masked(
     mask_ratio: float = MASK_RATIO,  # share of removed patches
 ):
     "Raise a `UserError` unless a masked autoencoder of these sizes can be trained."
-    _check_width(dim)
+    sincos_positions(dim, 1)
     kept_patches((image_size // patch_size) ** 2, mask_ratio)
 
 # %% ../../nbs/models/masked.ipynb #8a5c000f
@@ -138,11 +134,6 @@ class MirroredLayer(nn.Module):
         self.A = nn.Parameter(nn.init.kaiming_uniform_(torch.empty(a.dim, a.dim)))
         self.compress = resolve(COMPRESS[row.compress])(dim=a.dim, heads=a.heads, dropout=a.dropout)
         self.output = Output(row.output, a.dim)
-
-    @property
-    def u(self) -> Tensor | None:  # (K, d, p)
-        "The subspaces of this layer; None if it has none."
-        return self.compress.u
 
     def forward(
         self,
@@ -260,13 +251,11 @@ class MaskedAutoencoder(LayeredModel):
     def reconstruct(
         self,
         x: Tensor,  # standardised images (B, C, H, W)
-        mask: Tensor | torch.Generator,  # (B, patches), true: removed; or a generator to draw it
+        mask: Tensor,  # (B, patches), true: removed
         norm_pix: bool = False,  # whether the model predicts standardised patches
     ) -> Tensor:  # images (B, C, H, W)
         "Replace the removed patches of images by predictions."
         a = self.architecture
-        if isinstance(mask, torch.Generator):
-            mask = draw_masks(len(x), a.patches, mask).to(x.device)
         predicted, patches = self(x, mask), patchify(x, a.patch_size)
         if norm_pix:  # take mean and contrast from the true patch
             variance, mean = torch.var_mean(patches, -1, keepdim=True)
