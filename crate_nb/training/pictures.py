@@ -38,9 +38,7 @@ def decode(
         if size:
             im.draft(None, (least, least))
         if im.mode[0] in "IF" or any(";16" in str(part) for part in im.tile):
-            raise UserError(
-                f"{at} has 16 or 32 bits per channel (mode {im.mode}); convert it to 8 bits"
-            )
+            raise UserError(f"{at} has 16 or 32 bits per channel (mode {im.mode}); convert it to 8")
         im = ImageOps.exif_transpose(im)
         if im.has_transparency_data and np.asarray(im.convert("RGBA"))[..., 3].min() < 255:
             warn_once("transparent pixels count as opaque; paste such pictures on a ground first")
@@ -200,8 +198,7 @@ def find_layout(
     read = _by_parquet_names if parquet else _by_class_folders
     splits = read(parquet or pictures, folder)
     if "train" not in splits:
-        allowed = "images in class folders, or train*.parquet"
-        raise UserError(f"no training images in {folder}; allowed: {allowed}")
+        raise UserError(f"no training images in {folder}; sort them into class folders")
     if "val" in splits:
         use = "leave out" if "test" in splits else "test on"
         warn_once(f"{folder}: we {use} its validation images")
