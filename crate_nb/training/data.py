@@ -73,8 +73,7 @@ class ImageData:
                 f"{self.name} has {count} images and no test split; hold out 1 to {count - 1} "
                 "(--set test_size=...), or add a folder test"
             )
-        order = self._shuffled("train")
-        own, out = order[: count - test], order[count - test :]
+        own, out = self._shuffled("train").split([count - test, test])
         x, y = self.x_train, self.y_train
         held = replace(self, x_train=x[own], y_train=y[own], x_test=x[out], y_test=y[out])
         _warn_of_copies(held)
@@ -164,9 +163,8 @@ class Source:
     digest: str = ""  # of the images, as `ImageData.digest`; parquet will do, too
 
 
-CLASSES = tuple(  # of CIFAR-10, in label order
-    "airplane automobile bird cat deer dog frog horse ship truck".split()
-)
+# classes of CIFAR-10, in label order
+CLASSES = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
 _TORONTO = "https://www.cs.toronto.edu/~kriz/"
 _COMMIT = "d7d05618061fe37d830fb0419063d113c575ccbc"
 
@@ -230,8 +228,7 @@ def fetch_source(
     checksum = f"md5:{source.md5}" if source.md5 else None
     remedy = f"put {source.file} into {downloads}, or set CRATE_NB_DATA to its folder"
     with user_errors(f"could not download {source.url}", remedy):
-        found = pooch.retrieve(source.url, checksum, source.file, downloads, progressbar=True)
-    return Path(found)
+        return Path(pooch.retrieve(source.url, checksum, source.file, downloads, progressbar=True))
 
 # %% ../../nbs/training/data.ipynb #cbda66d9
 def dataset_name(
@@ -275,9 +272,8 @@ def _cached(name: str, key: str, make: Callable[[], ImageData]) -> ImageData:
     data = make()
     kept = {n: getattr(data, n).contiguous() for n in _KEPT[:4]}
     kept["names"] = torch.tensor(list(json.dumps(data.names).encode()))
-    content = save(kept, metadata=dict(digest=tensor_digest(*kept.values())))
     with suppress(UserError):  # a read-only or full disk costs time, not the data
-        write_atomic(path, content)
+        write_atomic(path, save(kept, metadata=dict(digest=tensor_digest(*kept.values()))))
     return data
 
 # %% ../../nbs/training/data.ipynb #da7a5047

@@ -129,19 +129,10 @@ def _by_class_folders(files: list[Path], folder: Path) -> dict[str, list[Path]]:
     return splits
 
 # %% ../../nbs/training/pictures.ipynb #e4615f4b
-_PARQUET = re.compile(  # train, data/train-00000-of-00002-1a2b, default/train/0000
-    rf"((?P<place>.*)/)?(?P<split>{'|'.join(_SPLITS)})"
-    r"([-_/](?P<number>\d+)(-of-(?P<count>\d+)(-\w+)?)?)?",
+_PARQUET = re.compile(  # train, data/train-00000-of-00002-1a2b
+    rf"((?P<place>.*)/)?(?P<split>{'|'.join(_SPLITS)})(-(?P<number>\d+)-of-(?P<count>\d+)(-\w+)?)?",
     re.I,
 )
-
-
-def _is_series(parts: list[re.Match]) -> bool:
-    "Whether the files of a split are one without a number, or a whole series, from 0."
-    numbers = [part["number"] and int(part["number"]) for part in parts]
-    counts = {part["count"] and int(part["count"]) for part in parts}
-    is_whole = set(numbers) == set(range(len(parts))) and counts in ({None}, {len(parts)})
-    return numbers == [None] or is_whole
 
 
 def _by_parquet_names(files: list[Path], folder: Path) -> dict[str, list[Path]]:
@@ -151,16 +142,17 @@ def _by_parquet_names(files: list[Path], folder: Path) -> dict[str, list[Path]]:
         part = _PARQUET.fullmatch(f.relative_to(folder).with_suffix("").as_posix())
         if not part:
             raise UserError(
-                f"{f} belongs to no split; rename it, as in train.parquet, "
-                "train-00000-of-00002.parquet or train/0000.parquet, or move it away"
+                f"{f} belongs to no split; rename it, as in train.parquet or "
+                "train-00000-of-00002.parquet, or move it away"
             )
         splits.setdefault(_SPLITS[part["split"].lower()], {})[f] = part
     places = {part["place"] for parts in splits.values() for part in parts.values()}
     for parts in splits.values():
-        if len(places) > 1 or not _is_series([*parts.values()]):
+        found = {(int(part["number"] or 0), int(part["count"] or 1)) for part in parts.values()}
+        if len(places) > 1 or found != {(i, len(parts)) for i in range(len(parts))}:
             raise UserError(
-                f"{folder}: {', '.join(f.name for f in [*parts][:3])} are not one whole series; a "
-                "split is one file, or parts numbered from 0: download what is missing, move others"
+                f"{folder}: {', '.join(f.name for f in [*parts][:3])} are not one whole series, as "
+                "train-00000-of-00002 and train-00001-of-00002 are; download what is missing"
             )
     return {split: [*parts] for split, parts in splits.items()}
 
@@ -188,13 +180,9 @@ def find_layout(
     parquet = [f for f in files if f.suffix.lower() == ".parquet"]
     pictures = find_images(files, folder)
     if tables := [f for f in files if f.stem == "metadata"]:
-        raise UserError(
-            f"{tables[0]} is for another library; save each picture in a folder of its class"
-        )
+        raise UserError(f"{tables[0]} is for another library; sort pictures into class folders")
     if parquet and pictures:
-        raise UserError(
-            f"{folder} holds parquet and {len(pictures):,} pictures; name a folder of one of both"
-        )
+        raise UserError(f"{folder} holds parquet and pictures; name a folder of one of both")
     read = _by_parquet_names if parquet else _by_class_folders
     splits = read(parquet or pictures, folder)
     if "train" not in splits:
