@@ -337,13 +337,9 @@ def _compressed(image: Tensor) -> Tensor:
     return torch.from_numpy(np.array(Image.open(file))).view_as(rows).permute(2, 0, 1)
 
 
-def _jpeg(x: Tensor) -> Tensor:
-    return torch.stack([_compressed(image) for image in x.cpu()]).to(x.device)
-
-
 SHIFTS: dict[str, Callable[[Tensor], Tensor]] = {  # name -> function of uint8 (m, C, H, W)
     "unshifted": lambda x: x,
     "blurred": _blurred,
     "noisy": _noisy,
-    "jpeg20": _jpeg,
+    "jpeg20": lambda x: torch.stack([_compressed(image) for image in x.cpu()]).to(x.device),
 }
