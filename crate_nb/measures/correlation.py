@@ -320,11 +320,8 @@ def weighted_tau(
     members = [i & ~np.isnan(measure) for i in _members(replicates)]
 
     def statistic(weights):
-        taus = np.array([bootstrap_tau(measure[i], gap[i], weights[:, i]) for i in members])
-        there = np.isfinite(taus).sum(0)
-        return np.divide(
-            np.nansum(taus, 0), there, out=np.full(len(there), np.nan), where=there > 0
-        )
+        taus = [bootstrap_tau(measure[i], gap[i], weights[:, i]) for i in members]
+        return pd.DataFrame(taus).mean().to_numpy()
 
     return statistic
 

@@ -240,7 +240,7 @@ def assess(
     for (setting, test), eps in itertools.product(settings, claim.epses or (None,)):
         found = _estimates(test, data, eps)
         answer = answer_of(found, claim.correlation)
-        there = [] if answer.sign == "not run" else [e for e in found if e]
+        there = [] if answer.sign == "not run" else [e for e in found if e is not None]
         if there and claim.incomparable:
             answer = Answer("not comparable", "-")
         tested.append(Tested(setting, eps, there, answer))
@@ -313,7 +313,7 @@ def _signs_in_words(others: Sequence[Tested], several: bool) -> str:
         parts.append(f"{', '.join(filter(None, [setting, at_eps]))}: {sign}")
     return "; ".join(parts)
 
-
+# %% ../../nbs/study/claims.ipynb #e5b82202
 def found_in_words(
     line: Mapping[str, Any],  # from `summary`, or as it was saved
 ) -> str:  # empty if the claim is not run

@@ -23,7 +23,7 @@ from ..training.measured import srr_of
 from ..measures.formulas import MEASURES, PUBLISHED
 from ..measures.measure import MeasureSettings
 from ..measures.correlation import Parts, TwoWay, draws_about_estimate, granulated, kendall
-from ..measures.correlation import overall_table, percentile_interval
+from ..measures.correlation import overall_table
 from ..measures.correlation import two_way, two_way_parts, weighted_tau
 from ..measures.intervals import Estimate
 
@@ -221,16 +221,11 @@ IN_LOSS = "the gap in loss"  # the paper's gap; `GAP_DEFINITIONS` has the others
 PRIMARY = dict(gap=IN_LOSS, eps=0.5, layernorm="removed", resampled="seeds")
 
 
-def _with_interval(
-    study: Study, compared: list[np.ndarray], resampled: str
-) -> tuple[float, float, float]:
+def _estimate_of(study: Study, compared: list[np.ndarray], resampled: str) -> Any:
     "Tau of one quantity, or its difference for two."
     if resampled == "types and cells":
-        tau = reduce(sub, map(study.tau, compared))
-        return tau.whole, *percentile_interval(draws_about_estimate(tau))
-    whole = reduce(sub, map(study.by_grid, compared))
-    found = Estimate(whole[np.isfinite(whole)])
-    return found.mean, found.low, found.high
+        return estimate_of_draws(study, "tau", reduce(sub, map(study.tau, compared)))
+    return estimate_of_grids("tau", reduce(sub, map(study.by_grid, compared)))
 
 
 def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[dict[str, Any]]:
@@ -240,12 +235,12 @@ def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[
         for paths, values in {"-": srr, "published": published, "folded": folded}.items():
             there = np.isfinite(values)
             compared = [srr] if paths == "-" else [np.where(there, srr, np.nan), values]
-            tau, low, high = _with_interval(seen, compared, resampled)
+            found = _estimate_of(seen, compared, resampled)
             yield dict(
                 quantity="tau" if paths == "-" else "lead over path-norm",
                 **dict(gap=gap, eps=eps, layernorm=layernorm, resampled=resampled),
                 **dict(n=int(there.sum()), grids=seen.table.seed[there].nunique(), paths=paths),
-                **dict(tau=tau, low=low, high=high),
+                **dict(tau=found.mean, low=found.low, high=found.high),
             )
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
-from ..core import UserError, check_choice, home, pick_device, project_root, visible
+from ..core import UserError, check_choice, home, pick_device, project_root, user_errors
+from ..core import visible
 from ..training.runs import EXPERIMENTS, OWN, QUICK_SCALES, RunConfig, SCALES, Seed
 from ..training.runs import Strict, read_rules, reading_fields, scale_config
 from ..training.runs import with_changes
@@ -140,8 +141,6 @@ class Parameters(Strict):
         if self.scale is not None:
             check_choice("scale", self.scale, SCALES)
             dataset_label(self.scale, self.dataset)
-        elif self.dataset is not None:
-            raise UserError("dataset needs a scale; also give scale, such as small")
         if self.seeds is not None and len(set(self.seeds)) < max(1, len(self.seeds)):
             raise UserError(f"seeds are {list(self.seeds)}; give one or more, each once")
         if self.settings and (self.scale is None or self.recorded):
@@ -312,17 +311,6 @@ def _differences_from_source(answers: pd.DataFrame) -> str:
     return "\n".join(["**What differs from the sources.**", "", *items]) if items else ""
 
 # %% ../../nbs/study/results.ipynb #bb370e5c
-def _differences(path: Path, numbers: pd.DataFrame) -> str:
-    if not path.is_file():
-        return "nothing is saved"
-    made, saved = pd.read_csv(io.StringIO(numbers.to_csv(index=False))), pd.read_csv(path)
-    try:
-        pd.testing.assert_frame_equal(made, saved, check_dtype=False, rtol=1e-4, atol=1e-6)
-    except AssertionError as e:
-        return " ".join(str(e).split())
-    return ""
-
-
 class ResultSession(ResultRuns):
     "A result in a running notebook: its runs, and the display of figures, tables and answers."
 
@@ -346,10 +334,11 @@ class ResultSession(ResultRuns):
         if self.save:
             save(made, self.saved_at, file, title, caption, self.name, data)
         elif self._is_default:
-            path = project_root() / "figures" / self.scale / f"{file}.csv"
-            if found := _differences(path, data):
-                again = f"crate-nb reproduce --scale {self.scale} --only {self.name} --recorded"
-                raise UserError(f"{file} differs from the saved file ({found}); run {again}")
+            again = f"run crate-nb reproduce --scale {self.scale} --only {self.name} --recorded"
+            made = pd.read_csv(io.StringIO(data.to_csv(index=False)))
+            with user_errors(f"{file} differs from the saved file", again):
+                saved = pd.read_csv(project_root() / "figures" / self.scale / f"{file}.csv")
+                pd.testing.assert_frame_equal(made, saved, check_dtype=False, rtol=1e-4, atol=1e-6)
 
     def figure(
         self,
