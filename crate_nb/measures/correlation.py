@@ -363,27 +363,22 @@ def partial_tau(
     return (a - b * c) / rest**0.5 if rest > 1e-9 else float("nan")
 
 # %% ../../nbs/measures/correlation.ipynb #cb5a5899
-def _split_once(measure: Sequence, gap: Sequence, group: np.ndarray) -> tuple[float, float]:
-    "`split_tau` of one grid, nan without such a pair."
-    pairs = _signs(measure) * _signs(gap)
-    upper = np.triu(np.ones(pairs.shape, bool), 1)
-    same = upper & (group[:, None] == group[None])
-    return pd.Series(pairs[same]).mean(), pd.Series(pairs[upper & ~same]).mean()
-
-
 def split_tau(
     measure: Sequence[float],  # one value per model
     gap: Sequence[float],  # of the same models, in the same order
     group: Sequence,  # group of each model, such as its variant
-    replicates: Sequence | None = None,  # replicate of each model, such as its seed; None: one grid
+    replicates: Sequence,  # replicate of each model, such as its seed
 ) -> tuple[float, float]:  # within, between: means over the replicates with such pairs
     "Share of concordant pairs minus share of discordant pairs, within and between groups."
-    measure = np.asarray(measure, float)
-    rows = measure, _numbers(gap), np.asarray(group)
-    defined = ~np.isnan(measure)
-    grids = [i & defined for i in _members([0] * len(gap) if replicates is None else replicates)]
-    found = pd.DataFrame([_split_once(*(row[i] for row in rows)) for i in grids])
-    within, between = found.mean()  # over the grids with such pairs
+    measure, gap, group = np.asarray(measure, float), _numbers(gap), np.asarray(group)
+    found = []
+    for members in _members(replicates):
+        i = members & ~np.isnan(measure)
+        pairs = _signs(measure[i]) * _signs(gap[i])
+        upper = np.triu(np.ones(pairs.shape, bool), 1)
+        same = upper & (group[i][:, None] == group[i])
+        found.append((pd.Series(pairs[same]).mean(), pd.Series(pairs[upper & ~same]).mean()))
+    within, between = pd.DataFrame(found).mean()
     return within, between
 
 # %% ../../nbs/measures/correlation.ipynb #10a90001

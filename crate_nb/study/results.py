@@ -12,7 +12,7 @@ import ast, io, json, re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, user_errors
@@ -40,6 +40,10 @@ GROUPS = {  # folder of nbs -> heading
 }
 
 
+def _experiments(text: str) -> tuple[str, ...]:
+    return tuple(check_choice("experiment", name, EXPERIMENTS) for name in text.split())
+
+
 class Result(pydantic.BaseModel):
     "The front matter of a result's notebook."
 
@@ -48,7 +52,8 @@ class Result(pydantic.BaseModel):
     title: str  # heading
     question: str  # its question, in one sentence
     shows: str  # short title, for lists
-    needs: tuple[str, ...] = ()  # rows of `runs.EXPERIMENTS`
+    # rows of `runs.EXPERIMENTS`
+    needs: Annotated[tuple[str, ...], pydantic.BeforeValidator(_experiments)] = ()
     trials: str | None = None  # the experiment of `trials.Trials` that it draws
     recorded: str = "small"  # the scale whose records it draws without parameters
     scale: str | None = None  # the only scale that it can be drawn at; None: any
@@ -66,11 +71,6 @@ class Result(pydantic.BaseModel):
     def only_at(self) -> str | None:
         "The only scale that it can be drawn at, its own or its rule's; None: any."
         return read_rules()[self.rule].scale if self.rule else self.scale
-
-    @pydantic.field_validator("needs", mode="before")
-    @classmethod
-    def _each_word(cls, value: str) -> tuple[str, ...]:
-        return tuple(check_choice("experiment", name, EXPERIMENTS) for name in value.split())
 
 
 def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -177,7 +177,6 @@ class ResultRuns:
             self._dataset = recorded_label(self.scale)
         self.label = dataset_label(self.scale, self._dataset)
         self._trials = Trials(str(about.trials), self.scale)
-        self._found: dict[str, list[Record]] = {}  # by experiment
 
     @property
     def execution(self) -> ExecutionConfig:
@@ -201,14 +200,10 @@ class ResultRuns:
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
     ) -> list[Record]:
-        "The recorded runs of an experiment, without training; read once, at the first call."
-        if experiment not in self._found:
-            self._found[experiment] = (
-                list(filter(None, map(Store(OWN).get, self.plan(experiment))))
-                if self._settings
-                else records_of(self.scale, experiment, self.label, self.seeds)
-            )
-        return self._found[experiment]
+        "The recorded runs of an experiment, without training."
+        if self._settings:
+            return list(filter(None, map(Store(OWN).get, self.plan(experiment))))
+        return records_of(self.scale, experiment, self.label, self.seeds)
 
     def runs(
         self,
@@ -228,7 +223,6 @@ class ResultRuns:
         if not self.recorded:
             work = MEASURE_PUBLISHED if EXPERIMENTS[experiment].measured else TRAIN
             sweep_local(self.plan(experiment), self.execution, work, check=True)
-            self._found.clear()
         return self.recorded_of(experiment) or self._none(f"run of {experiment}")
 
     def trials(
