@@ -286,14 +286,14 @@ def path_norm(
     return float(logits.sum())
 
 # %% ../../nbs/measures/formulas.ipynb #ff827a6b
-_PATHS = (  # modules that a path crosses with weight 1 or with the module's weight
-    *(nn.Linear, *_CONVOLUTIONS, nn.ReLU, nn.Identity, nn.Flatten, nn.Dropout, nn.Dropout2d),
-    *(nn.AvgPool1d, nn.AvgPool2d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d),
-    *(nn.MaxPool1d, nn.MaxPool2d, nn.AdaptiveMaxPool2d),
-)
-_PATH_CALLS = {"relu", "flatten", "add", "iadd", "reshape", "view", "mean", "size", "getattr"}
-_PATH_CALLS |= {"getitem", "adaptive_avg_pool2d", "avg_pool2d", "max_pool2d", "dropout", "relu_"}
-_PATH_CALLS |= {"contiguous", "squeeze", "unsqueeze", "boolean_dispatch", "_adaptive_avg_pool2d"}
+_PATHS = {  # modules and calls that a path crosses with weight 1 or with the module's weight
+    *("Linear", "Conv1d", "Conv2d", "Conv3d", "ReLU", "Identity", "Flatten", "Dropout"),
+    *("Dropout2d", "AvgPool1d", "AvgPool2d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d"),
+    *("MaxPool1d", "MaxPool2d", "AdaptiveMaxPool2d"),
+    *("relu", "relu_", "flatten", "add", "iadd", "reshape", "view", "mean", "size", "getattr"),
+    *("getitem", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "avg_pool2d", "max_pool2d"),
+    *("boolean_dispatch", "dropout", "contiguous", "squeeze", "unsqueeze"),
+}
 
 
 def _check_has_paths(model: nn.Module) -> None:
@@ -306,14 +306,12 @@ def _check_has_paths(model: nn.Module) -> None:
         ) from e
     for node in graph.nodes:
         if node.op == "call_module":
-            inside = model.get_submodule(str(node.target))
-            is_path, what = isinstance(inside, _PATHS), type(inside).__name__
+            what = type(model.get_submodule(str(node.target))).__name__
         elif node.op in ("call_function", "call_method"):
             what = getattr(node.target, "__name__", str(node.target))
-            is_path = what in _PATH_CALLS
         else:
             continue
-        if not is_path:
+        if what not in _PATHS:
             raise NotDefined(f"the model has a {what}; paths need linear maps and ReLU only")
 
 

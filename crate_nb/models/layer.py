@@ -107,8 +107,6 @@ class Variant:
             raise UserError(
                 "a recurrent variant starts with steps of 0; give it skip=True or stepped=False"
             )
-        if self.sparsify == "none" and self.skip:
-            raise UserError("sparsify 'none' returns its tokens, so skip would double them")
         own = self.recurrent or self.stem or self.positions != "learned"
         if self.model != "classifier" and own:
             raise UserError(

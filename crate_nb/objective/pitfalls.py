@@ -80,10 +80,9 @@ def toy_tokens(
     d: int,  # width of a token
     g: torch.Generator,  # on the CPU; advanced by the draw
     norm: float | None = 1.0,  # length of a token; None: as drawn, about sqrt(d)
-    dtype: torch.dtype = torch.float64,  # dtype of the tokens
-) -> Tensor:  # (N, d)
+) -> Tensor:  # (N, d), float64
     "Gaussian tokens, each scaled to length `norm`."
-    z = torch.randn(n, d, generator=g, dtype=dtype)
+    z = torch.randn(n, d, generator=g, dtype=torch.float64)
     return z if norm is None else norm * F.normalize(z, dim=-1)
 
 # %% ../../nbs/objective/pitfalls.ipynb #6df83ac8

@@ -8,7 +8,6 @@ __all__ = ['SimDINO', 'simdino_loss']
 # %% ../../nbs/objective/simdino.ipynb #621adb16
 from typing import NamedTuple
 import warnings
-import torch.distributed as dist
 from torch import Tensor
 from ..core import UserError, check_choice
 from .rates import check_eps, coding_rate
@@ -41,12 +40,7 @@ def _check_features(student: Tensor, teacher: Tensor) -> None:
 
 # %% ../../nbs/objective/simdino.ipynb #289605f1
 def simdino_loss(
-    student: Tensor,
-    teacher: Tensor,
-    eps: float = 0.5,
-    coeff: float = 1.0,
-    views: str = "mean",
-    group: dist.ProcessGroup | None = None,
+    student: Tensor, teacher: Tensor, eps: float = 0.5, coeff: float = 1.0, views: str = "mean"
 ) -> SimDINO:
     """SimDINO's loss for features of several views of the same images.
 
@@ -62,9 +56,6 @@ def simdino_loss(
         Weight of the compression.
     views : {"mean", "student"}, default "mean"
         Whose rate expands: the mean of student and teacher of a view, or the student's alone.
-    group : torch.distributed.ProcessGroup, optional
-        Rate of the images of all processes; gradients then follow the mean over processes, as
-        DistributedDataParallel takes it. None: only of the images given.
 
     Returns
     -------
@@ -74,7 +65,7 @@ def simdino_loss(
     Raises
     ------
     UserError
-        If a view is missing or a shape is wrong, or processes have other numbers of images.
+        If a view is missing or a shape is wrong.
 
     Warns
     -----
@@ -83,9 +74,9 @@ def simdino_loss(
 
     Notes
     -----
-    With a group of W processes, B in gamma and in the rate is the number of all images. The
-    published code divides by that number even if it sums no covariances, so that its rate falls
-    with the number of processes; we don't offer that.
+    On several processes, gather the features first; B is the number of images given. The published
+    code divides by the images of all processes even if it sums no covariances, so that its rate
+    falls with their number; we don't offer that.
 
     References
     ----------
@@ -106,8 +97,7 @@ def simdino_loss(
     cosines = (teacher[:, None] * student).sum(-1).mean(-1)  # (2, V)
     compression = (cosines.sum() - cosines.diagonal().sum()) / (2 * len(student) - 2)
     features = student[:2] if views == "student" else (student[:2] + teacher) / 2
-    images = features.shape[1] * (1 if group is None else dist.get_world_size(group))
-    p = features.shape[-1]
-    rate = coding_rate(features, eps**0.5, group).mean()
+    images, p = features.shape[1:]
+    rate = coding_rate(features, eps**0.5).mean()
     expansion = (p + images) / (p * images) * rate
     return SimDINO(-coeff * compression - expansion, compression, expansion)
