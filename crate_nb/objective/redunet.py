@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 from ..core import UserError, full_precision, pick_device
-from .rates import RateUndefined, check_eps, coding_rate, half_logdet_gram
+from .rates import check_eps, coding_rate, half_logdet_gram
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0009
 class RateReduction(NamedTuple):
@@ -30,58 +30,31 @@ class RateReduction(NamedTuple):
     class_rate: Tensor  # R^c, of the classes, weighted by size
 
 # %% ../../nbs/objective/redunet.ipynb #12ed000b
-def _labelled_rate(z: Tensor, y: Tensor, eps: float) -> Tensor:
-    m, d = z.shape
-    counts = torch.unique(y, return_counts=True)[1]
-    parts = z[torch.argsort(y, stable=True)].split(counts.tolist())
-    classes = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)  # (K, largest m_j, d)
-    sizes = counts.to(z.dtype)
-    scale = (d / (sizes * eps**2)).sqrt()
-    return sizes / m @ half_logdet_gram(scale[:, None, None] * classes, 1.0)
-
-
-def _soft_rate(z: Tensor, memberships: Tensor, eps: float) -> Tensor:
-    "R^c of soft memberships, differentiable in both arguments."
-    m, d = z.shape
-    sizes = memberships.sum(0)  # (K)
-    moments = torch.einsum("mk,mi,mj->kij", memberships, z, z)
-    alpha = d / (sizes.clamp_min(torch.finfo(z.dtype).tiny ** 0.5) * eps**2)
-    eye = torch.eye(d, dtype=z.dtype, device=z.device)
-    chol, info = torch.linalg.cholesky_ex(eye + alpha[:, None, None] * moments)
-    if z.device.type == "cpu" and info.any():
-        raise RateUndefined(
-            "class rates of features that are not finite, or too large for this eps; rescale them "
-            "or raise eps"
-        )
-    return (sizes / m * chol.diagonal(dim1=-2, dim2=-1).log().sum(-1)).sum()
-
-
-def _check_shares(y: Tensor):
-    "Raise a `UserError` unless `y` holds integer labels (m), or shares (m, K) that sum to 1."
-    if y.ndim == 1 and y.is_floating_point():
-        raise UserError(f"labels of type {y.dtype}; give whole numbers, or memberships (m, K)")
-    if y.ndim == 2 and not ((y >= 0).all() and ((y.sum(1) - 1).abs() < 1e-2).all()):
-        raise UserError("memberships that are negative or do not add up to 1; use a softmax over K")
-
-
 def class_rate(
     z: Tensor,  # features (m, d)
-    y: Tensor,  # integer labels (m), or memberships (m, K) >= 0 whose rows sum to 1
+    y: Tensor,  # integer labels (m)
     eps: float = 0.5,  # distortion (> 0), squared inside
 ) -> Tensor:  # nats per sample; at least float32
-    "R^c(Z; Pi) = sum_j m_j/(2m) logdet(I + d/(m_j eps^2) Z^T diag(Pi_j) Z)."
-    _check_shares(y)
-    eps = check_eps(eps)
+    "R^c(Z; y) = sum_j m_j/(2m) logdet(I + d/(m_j eps^2) Z_j^T Z_j)."
+    if y.shape != z.shape[:1] or y.is_floating_point():
+        raise UserError(
+            f"labels of shape {tuple(y.shape)} and {y.dtype} for features of shape "
+            f"{tuple(z.shape)}; give one whole number for each row"
+        )
+    m, d = z.shape
     with full_precision(z.device):
         z = z.to(torch.promote_types(z.dtype, torch.float32))
-        if y.ndim == 1:
-            return _labelled_rate(z, y, eps)
-        return _soft_rate(z.double(), y.double(), eps).to(z.dtype)
+        counts = torch.unique(y, return_counts=True)[1]
+        parts = z[torch.argsort(y, stable=True)].split(counts.tolist())
+        classes = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)  # (K, largest m_j, d)
+        sizes = counts.to(z.dtype)
+        scale = (d / (sizes * check_eps(eps) ** 2)).sqrt()
+        return sizes / m @ half_logdet_gram(scale[:, None, None] * classes, 1.0)
 
 # %% ../../nbs/objective/redunet.ipynb #12ed000d
 def rate_reduction(
     z: Tensor,  # features (m, d)
-    y: Tensor,  # integer labels (m), or memberships (m, K) >= 0 whose rows sum to 1
+    y: Tensor,  # integer labels (m)
     eps: float = 0.5,  # distortion (> 0), squared inside; public code gives eps^2
     normalise: bool = False,  # whether to scale rows to unit length first
 ) -> RateReduction:  # Delta R, R and R^c in nats per sample
