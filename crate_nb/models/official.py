@@ -7,7 +7,6 @@ __all__ = ['load_official']
 
 # %% ../../nbs/models/official.ipynb #4747c3c0
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 import math, warnings
 import torch

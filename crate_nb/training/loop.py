@@ -519,7 +519,9 @@ def trained_model(
     execution, made = as_execution(execution), check_record(record).provenance
     ended = record if level is None else record.at(level)
     if ended is None:
-        raise UserError(f"run {record.id} did not reach level {level:g}, only {[*record.reached()]}")
+        raise UserError(
+            f"run {record.id} did not reach level {level:g}, only {[*record.reached()]}"
+        )
     path = execution.store(record.config).weights(record.id, level)
     if execution.scale is None and not path.is_file():  # in any scale that has them
         path = next(path.parent.parent.glob(f"*/{path.name}"), path)

@@ -337,7 +337,7 @@ class Records(Generic[_R]):
         return []
 
     def _stat(self, path: Path) -> os.stat_result | None:
-        "The state of a file, None if there is none; `Path.exists` also says no where it can't look."
+        "The state of a file, if any; `Path.exists` is also False where it can't look."
         with user_errors(f"{path} can't be read", "allow it, or name another folder"):
             with suppress(FileNotFoundError, NotADirectoryError):
                 return os.stat(path)
