@@ -163,8 +163,7 @@ class Source:
     digest: str = ""  # of the images, as `ImageData.digest`; parquet will do, too
 
 
-# classes of CIFAR-10, in label order
-CLASSES = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
+CLASSES = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())  # CIFAR-10
 _TORONTO = "https://www.cs.toronto.edu/~kriz/"
 _COMMIT = "d7d05618061fe37d830fb0419063d113c575ccbc"
 

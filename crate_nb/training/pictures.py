@@ -142,8 +142,7 @@ def _by_parquet_names(files: list[Path], folder: Path) -> dict[str, list[Path]]:
         part = _PARQUET.fullmatch(f.relative_to(folder).with_suffix("").as_posix())
         if not part:
             raise UserError(
-                f"{f} belongs to no split; rename it, as in train.parquet or "
-                "train-00000-of-00002.parquet, or move it away"
+                f"{f} belongs to no split; name it as train.parquet or train-00000-of-00002.parquet"
             )
         splits.setdefault(_SPLITS[part["split"].lower()], {})[f] = part
     places = {part["place"] for parts in splits.values() for part in parts.values()}
@@ -282,13 +281,11 @@ def _numbered(
     classes = sorted(set(labels[:train]))
     if unknown := sorted({*labels} - {*classes}):
         raise UserError(
-            f"{folder}: the test images have a class {unknown[0]!r}, which training lacks; rename "
-            "it, add training images, or move test images without labels away"
+            f"{folder}: test images have a class {unknown[0]!r}, which training lacks; rename it"
         )
     if kinds == {"int"} and classes != [*range(len(classes))]:
         raise UserError(
-            f"{folder}: training images of {len(classes)} classes, numbered {classes[0]} to "
-            f"{classes[-1]}; number the classes 0, 1, ... without gaps"
+            f"{folder}: classes numbered {classes[0]} to {classes[-1]}; use 0, 1, ... without gaps"
         )
     number = {label: i for i, label in enumerate(classes)}
     names = classes if kinds == {"str"} else next(iter(listed), ())
