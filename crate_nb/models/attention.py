@@ -21,7 +21,7 @@ from .compress import attend_to_few
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, sine_positions
 from .wrappers import as_written, inner_model
-from .probe import evaluating, known_layers
+from .probe import evaluating, known_layers, on_all_tokens
 from .tost import FourierPositions
 from .weights import resize_positions
 
@@ -224,7 +224,7 @@ def _observed_attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
     "The attention of a layer of any module, recorded in a forward pass."
     names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
     observer = _Observer(bool(names & _CLASS_TOKENS))
-    with evaluating(model), as_written(), observer:
+    with evaluating(model), on_all_tokens(model), as_written(), observer:
         model(x)
     if not observer.found:
         raise UserError(
@@ -239,12 +239,6 @@ def _attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
     check_kind(x, Tensor, "give a batch (B, C, H, W); of uint8 images: data.normalise(images)")
     if isinstance(model, LayeredModel):
         return _own_attention(model, x, layer)
-    own = [name for name, part in model.named_modules() if isinstance(part, LayeredModel)]
-    if own:
-        raise UserError(
-            f"a {type(model).__name__} holds a model of this package, {own[0]!r}; "
-            f"give it itself, model.get_submodule({own[0]!r}), and the images that it reads"
-        )
     known_layers(model)  # a `UserError` for several towers, such as those of CLIP
     return _observed_attention(model, x, layer)
 
@@ -499,15 +493,13 @@ def _rows(x: Tensor, titles: list[str]) -> "tuple[Figure, np.ndarray]":
     import matplotlib.pyplot as plt  # maps need no figures
 
     size = (1.3 * (1 + len(titles)), 1.35 * len(x))
-    fig, axes = plt.subplots(len(x), 1 + len(titles), figsize=size, squeeze=False)
+    fig, axes = plt.subplots(len(x), 1 + len(titles), figsize=size, squeeze=False, layout="tight")
     for ax, title in zip(axes[0], ["image", *titles]):
         ax.set_title(title, fontsize=9)
     for row, image in zip(axes, _shown(x)):
         row[0].imshow(image)
     for ax in axes.flat:
         ax.set_axis_off()
-    if fig.get_layout_engine() is None:
-        fig.tight_layout(pad=0.4)
     return fig, axes[:, 1:]
 
 
