@@ -378,10 +378,11 @@ def full_precision(
     """
     import torch
 
-    kind = device.type
-    has_autocast = torch.amp.is_autocast_available(kind)
+    kind, compiling = device.type, torch.compiler.is_compiling()
+    # Before torch 2.13, this call would break the graph of each layer.
+    has_autocast = kind != "meta" if compiling else torch.amp.is_autocast_available(kind)
     off = torch.autocast(kind, enabled=False) if has_autocast else nullcontext()
-    if torch.compiler.is_compiling():
+    if compiling:
         return off
     for name in _ROUNDING:
         if os.environ.get(name, "").upper() not in ("", "0", "STRICT"):

@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['ENDINGS', 'decode', 'read_image', 'visible_files', 'find_images', 'Layout', 'find_layout', 'row_counts',
-           'read_folder']
+           'read_folder', 'read_objects']
 
 # %% ../../nbs/training/pictures.ipynb #b1c70003
 import io, json, os, re, unicodedata, warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -179,7 +179,7 @@ def find_layout(
     parquet = [f for f in files if f.suffix.lower() == ".parquet"]
     pictures = find_images(files, folder)
     if tables := [f for f in files if f.stem == "metadata"]:
-        raise UserError(f"{tables[0]} is for another library; sort pictures into class folders")
+        raise UserError(f"{tables[0]} is for `datasets`; load it there, then use data.save_images")
     if parquet and pictures:
         raise UserError(f"{folder} holds parquet and pictures; name a folder of one of both")
     read = _by_parquet_names if parquet else _by_class_folders
@@ -244,65 +244,98 @@ def _rows(layout: Layout, size: int | None) -> Iterator[_Row]:
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001f
 def _read_rows(
-    layout: Layout, size: int | None
+    rows: Iterable[_Row], size: int | None, of: object
 ) -> tuple[list[Tensor], list[Any], set[tuple[str, ...]]]:
     "Pictures of one size, labels and lists of class names; a `UserError` for several sizes."
     pictures: list[Tensor] = []
     labels: list[Any] = []
     listed = set()
-    for picture, label, names in _rows(layout, size):
+    for picture, label, names in rows:
         if size and picture.shape[-1] > _SMALL:
             picture = resize(picture[None], size)[0]
         if pictures and not size and picture.shape != pictures[0].shape:
             sizes = " and ".join(f"{p.shape[1]} x {p.shape[2]}" for p in (pictures[0], picture))
             raise UserError(
-                f"{layout.folder} holds images of several sizes, such as {sizes} (height x width); "
+                f"{of} holds images of several sizes, such as {sizes} (height x width); "
                 "choose a size: load_data(..., size=...), crate-nb data --size"
             )
         pictures.append(picture)
         labels.append(label)
         listed.add(names)
     if size and len({p.shape for p in pictures}) > 1:
-        warn_once(f"{layout.folder}: sizes differ; all are {size} x {size} before a crop")
+        warn_once(f"{of}: sizes differ; all are {size} x {size} before a crop")
         pictures = [resize(p[None], size)[0] for p in pictures]
     return pictures, labels, listed - {()}
 
 # %% ../../nbs/training/pictures.ipynb #b1c70021
 def _numbered(
-    labels: list, train: int, listed: set[tuple[str, ...]], folder: Path
+    labels: list, train: int, listed: set[tuple[str, ...]], of: object
 ) -> tuple[Tensor, tuple[str, ...]]:
     "Labels as numbers, and the class names; a `UserError` for labels that do not fit."
     kinds = {type(y).__name__ for y in labels}
     if kinds not in ({"int"}, {"str"}) or len(listed) > 1:
         raise UserError(
-            f"{folder}: labels of type {', '.join(sorted(kinds))}, {len(listed)} lists of class "
+            f"{of}: labels of type {', '.join(sorted(kinds))}, {len(listed)} lists of class "
             "names; use class numbers 0, 1, ... or names, the same in all files"
         )
     classes = sorted(set(labels[:train]))
     if unknown := sorted({*labels} - {*classes}):
         raise UserError(
-            f"{folder}: test images have a class {unknown[0]!r}, which training lacks; rename it"
+            f"{of}: test images have a class {unknown[0]!r}, which training lacks; rename it"
         )
     if kinds == {"int"} and classes != [*range(len(classes))]:
         raise UserError(
-            f"{folder}: classes numbered {classes[0]} to {classes[-1]}; use 0, 1, ... without gaps"
+            f"{of}: classes numbered {classes[0]} to {classes[-1]}; use 0, 1, ... without gaps"
         )
     number = {label: i for i, label in enumerate(classes)}
     names = classes if kinds == {"str"} else next(iter(listed), ())
     return torch.tensor([number[y] for y in labels]), tuple(names[: len(classes)])
 
 # %% ../../nbs/training/pictures.ipynb #b1c70023
+_Images = tuple[tuple[Tensor, ...], tuple[str, ...]]  # x_train, y_train, x_test, y_test; names
+
+
+def _tensors(rows: Iterable[_Row], train: int, size: int | None, of: object) -> _Images:
+    "The tensors of rows, of which the first `train` are for training."
+    if not train:
+        raise UserError(f"{of} holds no training images")
+    pictures, labels, listed = _read_rows(rows, size, of)
+    x, (y, names) = torch.stack(pictures), _numbered(labels, train, listed, of)
+    return (x[:train], y[:train], x[train:], y[train:]), names
+
+
 def read_folder(
     layout: Layout,  # of the folder
     size: int | None = None,  # side (pixels) of the model's images; None: keep images of one size
-) -> tuple[tuple[Tensor, ...], tuple[str, ...]]:  # (x_train, y_train, x_test, y_test), class names
+) -> _Images:
     """Read uint8 images (n, 3, H, W), labels and class names; a `UserError` for damaged files.
 
     The names are in label order, empty if the files only have numbers.
     """
-    pictures, labels, listed = _read_rows(layout, size)
-    train, _ = row_counts(layout)
-    if not train:
-        raise UserError(f"{layout.folder} holds no training images")
-    x, (y, names) = torch.stack(pictures), _numbered(labels, train, listed, layout.folder)
-    return (x[:train], y[:train], x[train:], y[train:]), names
+    return _tensors(_rows(layout, size), row_counts(layout)[0], size, layout.folder)
+
+# %% ../../nbs/training/pictures.ipynb #f0c631ef
+def _object_rows(part: Any, size: int | None) -> Iterator[_Row]:
+    "The rows of a data set of `datasets`, whose rows are mappings, or of torchvision."
+    features = getattr(part, "features", {})
+    listed = next((features[c] for c in _LABELS if c in features), None)  # a ClassLabel
+    names = tuple(getattr(listed, "names", None) or getattr(part, "classes", ()))
+    for i, row in enumerate(part):
+        if isinstance(row, Mapping):
+            row = [next((row[c] for c in cs if c in row), None) for cs in (_IMAGES, _LABELS)]
+        image, label = row
+        if not isinstance(image, Image.Image):
+            raise UserError(f"row {i} holds no picture of Pillow, but a {type(image).__name__}")
+        with io.BytesIO() as file, user_errors(f"row {i} can't be read", "use 8 bits a channel"):
+            ImageOps.exif_transpose(image).save(file, "PNG")
+            yield decode(file.getvalue(), size, f"row {i}"), int(label), names
+
+
+def read_objects(
+    splits: Mapping[str, Any],  # train, and perhaps test: rows of pictures of Pillow and labels
+    size: int | None = None,  # as for `read_folder`
+) -> _Images:
+    "Read data sets of `datasets` or torchvision; a `UserError` for rows that hold no pictures."
+    parts = [splits[name] for name in ("train", "test") if name in splits]
+    rows = (row for part in parts for row in _object_rows(part, size))
+    return _tensors(rows, len(splits["train"]) if "train" in splits else 0, size, "the data set")
