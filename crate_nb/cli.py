@@ -367,8 +367,10 @@ def data_command(name, folder, size):
     NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder: images in class folders
     or parquet.
     """
-    from crate_nb.training.data import load_data
+    from crate_nb.training.data import SOURCES, load_data
 
+    if folder and not getattr(SOURCES.get(name), "url", ""):
+        raise UserError(f"{name} is no download, so --folder has no effect; omit it")
     d = load_data(name, folder, size)
     for split, x, y in (("train", d.x_train, d.y_train), ("test", d.x_test, d.y_test)):
         least, most = y.bincount(minlength=d.classes).aminmax()

@@ -189,7 +189,8 @@ def home() -> Path:
     """
     if named := os.environ.get("CRATE_NB_HOME"):
         place = Path(named).expanduser().resolve()
-        os.environ["CRATE_NB_HOME"] = str(place)  # chdir moves neither it nor that of a worker
+        if str(place) != named:  # so that chdir moves neither this home nor that of a worker
+            os.environ["CRATE_NB_HOME"] = str(place)
         return place
     return _clone() or platformdirs.user_data_path("crate_nb")
 

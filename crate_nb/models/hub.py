@@ -6,7 +6,7 @@
 __all__ = ['classifies', 'About', 'plain_card', 'save', 'load', 'from_pretrained']
 
 # %% ../../nbs/models/hub.ipynb #fc030cfb
-import json
+import json, re
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -162,10 +162,14 @@ def _fetched(name: str | Path, **options: Any) -> Path:
     "The local path of a saved model, downloaded if there is none."
     path = as_path(name)
     if path.exists():
+        if options:
+            raise UserError(f"{path} is a local path; leave out {', '.join(options)}")
         return path
     remedy = (
         "give a folder from crate-nb export or save_pretrained, or the id of a model (user/name)"
     )
+    if not re.fullmatch(r"\w[\w.-]*/[\w.-]+", str(name)):
+        raise UserError(f"{path} does not exist; {remedy}")
     with user_errors(f"{path} does not exist and can't be downloaded", remedy):
         import huggingface_hub
 

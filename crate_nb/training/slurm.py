@@ -6,8 +6,9 @@
 __all__ = ['STATES', 'sweep_status', 'describe', 'SlurmOptions', 'submit_slurm']
 
 # %% ../../nbs/training/slurm.ipynb #7e3e1d96
-import importlib.util, json, logging, os, re, runpy, shutil, subprocess
+import importlib.util, io, json, logging, os, re, runpy, shutil, subprocess
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 import pandas as pd, pydantic
 from ..core import UserError, check_choice, home, main_script, write_atomic
@@ -144,7 +145,8 @@ def _send(jobs: Sequence[_Job], folder: Path, options: SlurmOptions) -> list:
     # An outer job's variables would be options of ours; others are the cluster's, or the user's.
     kept = {k: v for k, v in os.environ.items() if k == "SLURM_CONF" or k.startswith("SBATCH_")}
     try:
-        with submitit.helpers.clean_env(), executor.batch():
+        # submitit also prints what sbatch has said
+        with redirect_stderr(io.StringIO()), submitit.helpers.clean_env(), executor.batch():
             os.environ.update(kept)
             return [executor.submit(job) for job in jobs]
     except submitit.core.utils.FailedJobError as e:
@@ -164,6 +166,8 @@ def submit_slurm(
     kind = check_choice("device", execution.device.partition(":")[0], ["auto", "cpu", "cuda"])
     if kind == "cuda" and not (options.gpus or options.sbatch):
         raise UserError(f"device {execution.device!r} needs jobs with a GPU; add --gpus 1")
+    if "%" in str(home()):
+        raise UserError(f"SLURM would expand the % in {home()}; set CRATE_NB_HOME without one")
     if not importlib.util.find_spec("submitit"):
         raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'")
     _queue()  # fails without SLURM, before we decode pictures
