@@ -482,7 +482,8 @@ class Output(nn.Module):
                 self.register_buffer(key, tensor)
 
     @property
-    def map(self) -> OutputMap:  # not kept: a row may hold lambdas, which pickle refuses
+    def map(self) -> OutputMap:
+        "The row; looked up, since it may hold lambdas, which pickle refuses."
         return OUTPUT_MAPS[self.name]
 
     def forward(

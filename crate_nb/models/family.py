@@ -399,7 +399,6 @@ class LayeredModel(nn.Module):
     "Base of all models: tokens and layers, for weight files and the probe."
 
     kind: str  # row of `MODELS`
-    tokens: Callable[..., Tensor]  # images (B, C, H, W) -> Z^0 (B, N, d)
     layers: Sequence[Layer]  # an nn.ModuleList, which is not typed by its elements
     about: Any  # description of an exported model; may be absent or None
     grid_is_guess: bool = False  # whether the file of the weights may be of images not square
@@ -413,6 +412,13 @@ class LayeredModel(nn.Module):
         if (own := VARIANTS[name].model) != kind:
             raise UserError(f"variant {name!r} is a {own!r}, not a {kind!r}; use make_model")
         self.architecture = architecture
+
+    def tokens(
+        self,
+        x: Tensor,  # images (B, C, H, W)
+    ) -> Tensor:  # Z^0 (B, N, d)
+        "Compute the tokens; raise a `UserError` for images of another shape."
+        raise NotImplementedError
 
     def layer_inputs(
         self,
@@ -453,9 +459,15 @@ class LayeredModel(nn.Module):
 class LayeredClassifier(LayeredModel):
     "Base of all classifiers: tokens, layers and a head, for training, probe and figures."
 
-    pooled: Callable[[Tensor], Tensor]  # Z^L (B, N, d) -> input of the head (B, d)
     head: nn.Sequential  # LayerNorm and a linear map
     read: int | None = None  # number of last-layer tokens for the head; None: all
+
+    def pooled(
+        self,
+        z: Tensor,  # Z^L (B, N, d)
+    ) -> Tensor:  # (B, d)
+        "The input of the head."
+        raise NotImplementedError
 
     def classify(
         self,
