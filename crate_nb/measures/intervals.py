@@ -104,6 +104,10 @@ class Estimate:
 
     Notes
     -----
+    `n` counts seeds, or models; `seeds` counts seeds, or their replicates behind the draws. `mean`
+    and `std` are those over seeds, or the quantity on all models and the deviation of its draws;
+    `low` and `high` are the ends of the interval.
+
     The interval of a mean adds the noise to the variance over seeds (Cochran and Cox). With three
     seeds, a small noise may narrow it by up to 0.4 %. For one value the interval is infinite and
     `std` is nan.
@@ -127,12 +131,12 @@ class Estimate:
     whole: float | None = None
     models: int = 0
     grids: int = MIN_SEEDS
-    n: int = field(init=False)  # seeds, or models
-    seeds: int = field(init=False)  # seeds, or seed replicates behind the draws
-    mean: float = field(init=False)  # over seeds, or the quantity on all models
-    std: float = field(init=False)  # over seeds, or of the draws
-    low: float = field(init=False)  # lower end of the 95 % interval
-    high: float = field(init=False)  # upper end
+    n: int = field(init=False)
+    seeds: int = field(init=False)
+    mean: float = field(init=False)
+    std: float = field(init=False)
+    low: float = field(init=False)
+    high: float = field(init=False)
 
     def __post_init__(self):
         values = tuple(map(float, self.values))
