@@ -488,9 +488,7 @@ def measure(
     """
     model, init = inner_model(model), None if init is None else inner_model(init)
     rows = MEASURES | ADDED
-    names = list(rows if measures is None else measures)
-    for name in names:
-        check_choice("measure", name, rows)
+    names = [check_choice("measure", n, rows) for n in (rows if measures is None else measures)]
     for given in filter(None, (model, init)):
         _check_plain(given)
     loader = partial(_Loader, prepare=prepare, device=_trained_device(model))

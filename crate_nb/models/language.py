@@ -29,6 +29,20 @@ LANGUAGE: dict[str, Variant] = {
     "aot": VARIANTS["aot"],
 }
 
+# %% ../../nbs/models/language.ipynb #36b8cfb1
+def _init(model: "LanguageModel"):
+    "GPT-2's first weights; the maps that end a sublayer start smaller."
+    normal = partial(nn.init.normal_, std=0.02)
+    init_linear(model, normal)
+    subspaces = [layer.u for layer in model.layers if layer.u is not None]  # views of the weights
+    for weight in (model.embed.weight, model.positions.weight, *subspaces):
+        normal(weight)
+    smaller = partial(nn.init.normal_, std=0.02 / (2 * len(model.layers)) ** 0.5)
+    for layer in model.layers:
+        init_map(layer.output, smaller)
+        if isinstance(layer.sparsify, MLP):
+            init_map(layer.sparsify.down, smaller)
+
 # %% ../../nbs/models/language.ipynb #36b8cfb2
 class LanguageModel(nn.Module):
     """Causal language model of any variant and size.
@@ -134,20 +148,6 @@ class LanguageModel(nn.Module):
         for layer in self.layers:
             z = layer(z)
         return self._logits(z)
-
-
-def _init(model: LanguageModel):
-    "GPT-2's first weights; the maps that end a sublayer start smaller."
-    normal = partial(nn.init.normal_, std=0.02)
-    init_linear(model, normal)
-    subspaces = [layer.u for layer in model.layers if layer.u is not None]  # views of the weights
-    for weight in (model.embed.weight, model.positions.weight, *subspaces):
-        normal(weight)
-    smaller = partial(nn.init.normal_, std=0.02 / (2 * len(model.layers)) ** 0.5)
-    for layer in model.layers:
-        init_map(layer.output, smaller)
-        if isinstance(layer.sparsify, MLP):
-            init_map(layer.sparsify.down, smaller)
 
 # %% ../../nbs/models/language.ipynb #87504376
 @torch.no_grad()

@@ -347,7 +347,7 @@ def on_all_tokens(
             stack.enter_context(before(lambda _, args, kwargs: (args[:1], {})))
         yield
 
-
+# %% ../../nbs/models/probe.ipynb #9b0a0224
 def _terms_of_batch(
     model: nn.Module,
     batch: object,
