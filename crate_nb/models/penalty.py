@@ -78,7 +78,8 @@ class _Penalty:
 
     def __call__(self) -> Tensor:
         name = [*self.layers][pick_layer(self.layer, len(self.layers)) - 1]
-        return self.srr(self.tokens(name), _subspaces(self.u, self.layers[name])).mean()
+        z, u = self.tokens(name), _subspaces(self.u, self.layers[name])
+        return self.srr(z, u.to(z.device)).mean()
 
 
 def _subspaces(u: Subspaces, layer: nn.Module) -> Tensor:
