@@ -474,6 +474,8 @@ class Output(nn.Module):
         self.name = check_choice("output map", name, OUTPUT_MAPS)
         self.dim, self.inner = dim, inner or dim
         tensors = self.map.tensors(dim, inner) if inner else self.map.tensors(dim)
+        for key in tensors:
+            check_choice("tensor of an output map", key, ("weight", "bias"))
         for key in ("weight", "bias"):
             tensor = tensors.get(key)
             if isinstance(tensor, nn.Parameter):

@@ -318,12 +318,12 @@ def read_folder(
 def _object_rows(part: Any, size: int | None) -> Iterator[_Row]:
     "The rows of a data set of `datasets`, whose rows are mappings, or of torchvision."
     features = getattr(part, "features", {})
-    listed = next((features[c] for c in _LABELS if c in features), None)  # a ClassLabel
-    names = tuple(getattr(listed, "names", None) or getattr(part, "classes", ()))
+    listed: Any = next((features[c] for c in _LABELS if c in features), part)  # a ClassLabel
+    names = tuple(getattr(listed, "names", ()) or getattr(part, "classes", ()))
     for i, row in enumerate(part):
         if isinstance(row, Mapping):
             row = [next((row[c] for c in cs if c in row), None) for cs in (_IMAGES, _LABELS)]
-        image, label = row
+        image, label = list[Any](row)
         if not isinstance(image, Image.Image):
             raise UserError(f"row {i} holds no picture of Pillow, but a {type(image).__name__}")
         with io.BytesIO() as file, user_errors(f"row {i} can't be read", "use 8 bits a channel"):

@@ -12,13 +12,14 @@ import threading, time, traceback, warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures import Future, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 import joblib, pandas as pd, torch
 from ..core import UserError, WARNED, as_path, check_choice, pick_device
 from ..core import progress_bar, show_warning, warn_once, write_atomic
@@ -210,6 +211,7 @@ def _worker_devices(device: str, workers: int | None) -> list[str]:
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000e
 _device: str | None = None  # of this process, if it is a worker
+_count: Callable | None = None  # adds its steps to those that the parent shows
 
 
 def _end_with_parent():
@@ -219,19 +221,25 @@ def _end_with_parent():
     os._exit(1)
 
 
-def _start_worker(devices: SimpleQueue, said: set[str]):
+def _start_worker(places: SimpleQueue, steps: Any, said: set[str]):
     "Initialise a worker process: it takes a device, and ends with its parent."
-    global _device
+    global _device, _count
     WARNED.update(said)  # messages already logged by the parent
     warnings.showwarning = show_warning
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _device = devices.get()
+    _device, index = places.get()
+
+    def count(more: int, values: dict):
+        steps[index] += more
+
+    _count = count
 
 
 def _reason(compute: Callable, config: RunConfig) -> str | None:
     "Compute a run in another process; return the reason of a failure, or None."
     try:
-        compute(config, progress=False, **({"device": _device} if _device else {}))
+        of_worker = dict(device=_device, report=_count) if _device else {}
+        compute(config, progress=False, **of_worker)
     except Paused:
         pass
     except NotCaptured:
@@ -244,7 +252,7 @@ def _reason(compute: Callable, config: RunConfig) -> str | None:
 
 # %% ../../nbs/training/sweeps.ipynb #16a0000f
 def _computed(
-    executor: Executor, compute: Callable, configs: Sequence[RunConfig], bar
+    executor: Executor, compute: Callable, configs: Sequence[RunConfig], bar, steps: Sequence = ()
 ) -> dict[RunConfig, str | None]:
     "Compute runs by an executor: the reasons of failure, or None; without runs that were killed."
     sent, ended = dict[Future, RunConfig](), dict[RunConfig, str | None]()
@@ -256,10 +264,14 @@ def _computed(
                 sent[executor.submit(_reason, compute, config)] = config
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    for future in as_completed(sent):
-        if not future.exception():
-            ended[sent[future]] = future.result()
-            bar.update()
+    waiting = set(sent)
+    while waiting:
+        done, waiting = wait(waiting, 1.0, FIRST_COMPLETED)
+        for future in done:
+            if not future.exception():
+                ended[sent[future]] = future.result()
+                bar.update()
+        bar.set_postfix({"steps": f"{sum(steps):,}"} if steps else {})
     return ended
 
 
@@ -268,13 +280,15 @@ def _run_pool(
 ) -> dict[RunConfig, str | None]:
     "Compute runs in worker processes until all end or a worker is killed."
     processes = multiprocessing.get_context("spawn")
-    free = processes.SimpleQueue()  # each worker takes one device
-    for device in devices:
-        free.put(device)
-    pool = ProcessPoolExecutor(len(devices), processes, _start_worker, (free, WARNED))
+    # Each worker takes one place, and writes only there: a killed one can't hold a lock.
+    places, steps = processes.SimpleQueue(), processes.RawArray("L", len(devices))
+    for i, device in enumerate(devices):
+        places.put((device, i))
+    given = (places, steps, WARNED)
+    pool = ProcessPoolExecutor(len(devices), processes, _start_worker, given)
     patience = 0.0  # seconds until workers are ended, such as at Ctrl-C
     try:
-        ended = _computed(pool, compute, configs, bar)
+        ended = _computed(pool, compute, configs, bar, steps)
         patience = 10.0  # enough for idle workers, unless a killed one holds their lock
     finally:
         workers = list((pool._processes or {}).values())
