@@ -20,7 +20,7 @@ from ..core import plain_torch, progress_bar, user_errors, tensor_digest, write_
 from ..objective.rates import RateUndefined
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
 from ..models.family import LayeredModel, count_parameters
-from ..models.weights import pack_weights, weights_digest
+from ..models.weights import check_start, pack_weights, weights_digest
 from .data import ImageData, normalise
 from .augment import SHIFTS
 from .runs import RunConfig, read_rules, varied_fields, without_idle
@@ -28,8 +28,8 @@ from .records import Record, Store, check_record, git_commit
 from .records import provenance_of, training_command
 from .engine import Engine, ExecutionConfig, NotCaptured, as_execution
 from .engine import can_compile, cpu_threads, own_stream, pick_engine
-from .step import Batches, Step, build_model, check_same_images, data_for
-from .step import find_start, layer_of_step, learning_rate, logger, probe
+from .step import Batches, Step, architecture_of, build_model, check_same_images
+from .step import data_for, find_start, layer_of_step, learning_rate, logger, probe
 from .step import total_steps
 
 # %% ../../nbs/training/loop.ipynb #f2dea3cc
@@ -473,6 +473,8 @@ def train(
         raise Paused(f"run {config.id}: no time left to start; run the same command again")
     images = data_for(config, execution.data)
     check_same_images(store, images, config)
+    if start := find_start(config, execution.init):  # fail before a bar is shown
+        check_start(start, architecture_of(config, images.channels, images.classes))
     git_commit()  # cached now, since the code may change during training
     with cpu_threads(execution.threads):
         engine = engine or _engine_for(config, execution, len(images.x_train))

@@ -347,8 +347,9 @@ class Records(Generic[_R]):
         "The record of a configuration or an id, if any; a `UserError` if its file is damaged."
         path = self.path(config if isinstance(config, str) else config.id)
         if stat := self._stat(path):
-            with suppress(FileNotFoundError):  # deleted since we looked
-                return _read_once(self.read, path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            with user_errors(f"{path} can't be read", "check what it is, and its permissions"):
+                with suppress(FileNotFoundError):  # deleted since we looked
+                    return _read_once(self.read, path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
         return None
 
     def __contains__(self, config: Any) -> bool:
