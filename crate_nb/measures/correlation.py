@@ -18,11 +18,12 @@ from ..core import UserError, check_choice, generator
 
 # %% ../../nbs/measures/correlation.ipynb #6b9cc7fc
 def _numbers(x: Any) -> np.ndarray:
-    x = pd.Series(x)  # a masked value becomes nan
-    if missing := x.isna().sum():
+    x = np.ma.filled(x.astype(float), np.nan) if np.ma.isMaskedArray(x) else np.asarray(x)
+    x = x if x.dtype.kind in "iu" else x.astype(float)  # integers above 2^53 keep all digits
+    if missing := np.isnan(x).sum():
         which = f"{missing} of {len(x)} values are missing (None or nan)"
         raise UserError(f"{which}; drop the rows of those models")
-    return x.to_numpy() if x.dtype.kind in "iu" else x.to_numpy(float)  # integers keep all digits
+    return x
 
 
 def kendall(
@@ -319,9 +320,12 @@ def weighted_tau(
     measure, gap = np.asarray(measure, float), _numbers(gap)
     members = [i & ~np.isnan(measure) for i in _members(replicates)]
 
-    def statistic(weights):
-        taus = [bootstrap_tau(measure[i], gap[i], weights[:, i]) for i in members]
-        return pd.DataFrame(taus).mean().to_numpy()
+    def statistic(weights):  # numpy: pandas would take ten times as long
+        taus = np.array([bootstrap_tau(measure[i], gap[i], weights[:, i]) for i in members])
+        there = np.isfinite(taus).sum(0)
+        return np.divide(
+            np.nansum(taus, 0), there, out=np.full(len(there), np.nan), where=there > 0
+        )
 
     return statistic
 
