@@ -33,7 +33,7 @@ class UserError(ValueError):
     Parameters
     ----------
     message : str
-        The mistake, allowed values, the remedy; we join lines.
+        The mistake, allowed values, the remedy; we join lines and cut the middle of a long text.
 
     Examples
     --------
@@ -43,7 +43,8 @@ class UserError(ValueError):
     """
 
     def __init__(self, message: str):
-        super().__init__(" ".join(message.split()))
+        line = " ".join(message.split())
+        super().__init__(line if len(line) < 1500 else f"{line[:700]} ... {line[-700:]}")
 
     def _render_traceback_(self) -> list[str]:
         "IPython shows this line instead of a traceback, since the error is not in our code."
