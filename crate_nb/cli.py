@@ -592,5 +592,6 @@ def doctor_command():
         "processor": f"{device_name(torch.device('cpu'))}, {os.cpu_count()} cores",
         "GPU": ", ".join(gpus) or "none",
     }
-    for name, value in (found | dict(sorted(there.items()))).items():
-        click.echo(f"{name:<16}{value}")
+    found |= dict(sorted(there.items()))
+    width = max(map(len, found))
+    click.echo("\n".join(f"{name:<{width}}  {value}" for name, value in found.items()))
