@@ -163,8 +163,8 @@ class MeasureSettings:
 class _Weights:
     "The trained matrices of a model, now and before training; what measures share is cached."
 
-    model: Any  # an nn.Module with its trained weights; some measures need a `Classifier`
-    initial: Any  # the model before training; None: unknown
+    model: Any
+    initial: Any
 
     @cached_property
     def matrices(self) -> dict[str, Tensor]:
@@ -207,10 +207,10 @@ class _Weights:
 class _Fit(_Weights):
     "How well a model fits its training batches, also with noise on its weights."
 
-    train: Iterable[tuple[Any, Tensor]]  # inputs and labels, on the model's device
+    train: Iterable[tuple[Any, Tensor]]
     settings: MeasureSettings
-    loss: Callable[[Tensor, Tensor], Tensor]  # scores, labels -> mean loss
-    predict: Callable[[Any], Tensor]  # output -> scores
+    loss: Callable[[Tensor, Tensor], Tensor]
+    predict: Callable[[Any], Tensor]
 
     def with_layernorm(
         self,
@@ -282,12 +282,12 @@ class _Fit(_Weights):
 class Subject(_Fit):
     "A model with its training batches, the input of measures."
 
-    model: Any
-    train: Iterable[tuple[Any, Tensor]]
-    initial: Any = None
-    settings: MeasureSettings = MeasureSettings()
-    loss: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy
-    predict: Callable[[Any], Tensor] = scores_of
+    model: Any  # an nn.Module with its trained weights; some measures need a `Classifier`
+    train: Iterable[tuple[Any, Tensor]]  # inputs and labels, on the model's device
+    initial: Any = None  # the model before training; None: unknown
+    settings: MeasureSettings = MeasureSettings()  # eps, samples, draws and others
+    loss: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy  # scores, labels -> mean loss
+    predict: Callable[[Any], Tensor] = scores_of  # output -> scores
     srr_options: Mapping[str, Any] = field(default_factory=dict)  # of `layerwise_srr`
 
     def layerwise(

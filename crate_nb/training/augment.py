@@ -217,7 +217,10 @@ class Draws(NamedTuple):
     values: Tensor  # (B, n) float64
 
     @classmethod
-    def cat(cls, parts: Sequence["Draws"]) -> "Draws":
+    def cat(
+        cls,
+        parts: Sequence["Draws"],  # one per batch
+    ) -> "Draws":
         "Join the draws of several batches with the same settings."
         joined: Any = (None if c[0] is None else torch.cat(c) for c in zip(*parts))
         return cls(*joined)

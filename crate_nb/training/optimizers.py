@@ -29,7 +29,10 @@ class Lion(torch.optim.Optimizer):
         super().__init__(params, dict(lr=lr, weight_decay=weight_decay, betas=betas))
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # the result of `closure`
+    def step(
+        self,
+        closure: Callable[[], Any] | None = None,  # computes loss and gradients
+    ) -> Any:  # the result of `closure`
         "Update each parameter that has a gradient; a `closure` computes the gradients first."
         with torch.enable_grad():
             loss = closure() if closure else None

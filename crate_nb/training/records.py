@@ -322,11 +322,18 @@ class Records(Generic[_R]):
 
     separators: ClassVar = (",", ":")  # of the JSON
 
-    def __init__(self, root: Path, read: Callable[[Path], _R]):
-        self.root, self.read = root, read  # a folder, which may not exist; of one file
+    def __init__(
+        self,
+        root: Path,  # a folder, which may not exist
+        read: Callable[[Path], _R],  # of one file
+    ):
+        self.root, self.read = root, read
 
-    def path(self, id: str) -> Path:
-        "The file of a record, which may not exist."
+    def path(
+        self,
+        id: str,  # of a record
+    ) -> Path:  # may not exist
+        "The file of a record."
         return self.root / id / "record.json"
 
     def ids(self) -> list[str]:
@@ -343,8 +350,11 @@ class Records(Generic[_R]):
                 return os.stat(path)
         return None
 
-    def get(self, config: Any) -> _R | None:
-        "The record of a configuration or an id, if any; a `UserError` if its file is damaged."
+    def get(
+        self,
+        config: Any,  # a configuration, or its id
+    ) -> _R | None:  # None if it is not recorded
+        "The record of a configuration; a `UserError` if its file is damaged."
         path = self.path(config if isinstance(config, str) else config.id)
         if stat := self._stat(path):
             with user_errors(f"{path} can't be read", "check what it is, and its permissions"):
@@ -365,8 +375,11 @@ class Records(Generic[_R]):
                 if record is not None:
                     yield record
 
-    def put(self, record: _R) -> _R:
-        "Write or replace a record atomically, and return it; a `UserError` if this fails."
+    def put(
+        self,
+        record: _R,  # replaces a stored record with its id
+    ) -> _R:  # `record` itself
+        "Write a record atomically; a `UserError` if this fails."
         content = record.model_dump(mode="json")
         text = json.dumps(content, separators=self.separators, allow_nan=False)
         write_atomic(self.path(record.id), text + "\n")

@@ -113,7 +113,11 @@ class Strict(Described, frozen=True, strict=True, extra="forbid", allow_inf_nan=
                 check_choice("parameter", e.errors()[0]["loc"][0], type(self).model_fields)
             raise UserError(one_line(e, "parameter")) from None
 
-    def replace(self, /, **changes) -> Self:
+    def replace(
+        self,
+        /,
+        **changes,  # fields and their new values
+    ) -> Self:
         "A validated copy with some fields changed; a `UserError` if they conflict."
         return type(self)(**(dict(self) | changes))
 
@@ -487,13 +491,19 @@ class Experiment(Strict):
     parts: tuple[str, ...] = ()  # other experiments, whose runs come first
     measured: bool = False  # whether we also measure its runs, by default those of seed 0
 
-    def grids(self, scale: str) -> list[Grid]:
-        "The grids of a scale; none if it has no runs there."
+    def grids(
+        self,
+        scale: str,  # a row of `SCALES`
+    ) -> list[Grid]:  # empty if it has no runs there
+        "The grids of a scale."
         of_parts = [grid for part in self.parts for grid in EXPERIMENTS[part].grids(scale)]
         return of_parts + self.runs.get(scale, self.runs.get("other", []))
 
-    def rows(self, scale: str) -> list[dict[str, Any]]:
-        "The fields of each of its runs at a scale."
+    def rows(
+        self,
+        scale: str,  # a row of `SCALES`
+    ) -> list[dict[str, Any]]:  # one for each run
+        "The fields of its runs at a scale."
         return [row for grid in self.grids(scale) for row in grid.rows()]
 
 

@@ -34,8 +34,11 @@ class TrialResult(
     numbers: dict[str, float | None]  # quantity -> its value; None: not defined in this trial
     tables: dict[str, list[dict[str, Any]]] = {}  # name -> rows, for figures
 
-    def frame(self, table: str) -> pd.DataFrame:
-        "One of the tables, with the trial's fields as further columns."
+    def frame(
+        self,
+        table: str,  # a key of `tables`
+    ) -> pd.DataFrame:  # its rows, with the trial's fields as further columns
+        "One of the tables."
         return pd.DataFrame(self.tables[table]).assign(**_columns(self.config))
 
 
