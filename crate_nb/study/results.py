@@ -177,6 +177,7 @@ class ResultPlan:
             self._dataset = recorded_label(self.scale)
         self.label = dataset_label(self.scale, self._dataset)
         self._trials = Trials(str(about.trials), self.scale)
+        self._found: dict[str, list[Record]] = {}  # by experiment
 
     @property
     def execution(self) -> ExecutionConfig:
@@ -204,10 +205,14 @@ class ResultRuns(ResultPlan):
         self,
         experiment: str,  # a row of `runs.EXPERIMENTS`
     ) -> list[Record]:
-        "The recorded runs of an experiment, without training."
-        if self._settings:
-            return list(filter(None, map(Store(OWN).get, self.plan(experiment))))
-        return records_of(self.scale, experiment, self.label, self.seeds)
+        "The recorded runs of an experiment, without training; read once, at the first call."
+        if experiment not in self._found:
+            self._found[experiment] = (
+                list(filter(None, map(Store(OWN).get, self.plan(experiment))))
+                if self._settings
+                else records_of(self.scale, experiment, self.label, self.seeds)
+            )
+        return self._found[experiment]
 
     def runs(
         self,
@@ -227,6 +232,7 @@ class ResultRuns(ResultPlan):
         if not self.recorded:
             work = MEASURE_PUBLISHED if EXPERIMENTS[experiment].measured else TRAIN
             sweep_local(self.plan(experiment), self.execution, work, check=True)
+            self._found.clear()
         return self.recorded_of(experiment) or self._none(f"run of {experiment}")
 
     def trials(

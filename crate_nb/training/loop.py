@@ -7,7 +7,7 @@ __all__ = ['Progress', 'save_checkpoint', 'load_checkpoint', 'Paused', 'train', 
 
 # %% ../../nbs/training/loop.ipynb #e2759a2f
 import gc, hashlib, io, math, time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -117,6 +117,7 @@ class _Run:
         self.checkpoint = work / "checkpoint.pt"
         self.progress = self._resumed()
         self.seen = self.progress.step  # steps of this epoch whose sums we have read
+        self.scored: dict[str, dict] = {}  # part -> its score at the end of the last scored epoch
 
     def _resumed(self) -> Progress:
         "The progress of the checkpoint, loaded into model and optimiser, or else a new one."
@@ -174,10 +175,11 @@ def _numbers(scored: dict[str, Any]) -> dict[str, float]:
     return {name: value for name, value in scored.items() if not isinstance(value, str)}
 
 
-def _final_scores(run: _Run) -> dict[str, Any]:
-    "The scores on all parts and on shifted images; text only for test."
-    parts = ("train", "val") if run.config.val_size else ("train",)
-    found = {part: _numbers(_score(run, part)) for part in parts} | dict(test=_score(run, "test"))
+def _final_scores(run: _Run, known: Mapping[str, dict]) -> dict[str, Any]:
+    "The scores on all parts, with those known, and on shifted images; text only for test."
+    parts = ("train", "val", "test") if run.config.val_size else ("train", "test")
+    found = {part: known.get(part) or _score(run, part) for part in parts}
+    found = {part: s if part == "test" else _numbers(s) for part, s in found.items()}
     digest = {}
     if run.config.shifts:  # blurred_loss and others, and a digest of the shifted pixels
         x, y = run.images.x_test[:2_000], run.images.y_test[:2_000]
@@ -209,7 +211,8 @@ def _end_epoch(run: _Run):
         total.zero_()
     if p.epoch % c.test_every == 0 or run.is_finished:
         part = "val" if c.val_size else "test"
-        row |= {f"{part}_{name}": v for name, v in _numbers(_score(run, part)).items()}
+        run.scored = {part: _score(run, part)}
+        row |= {f"{part}_{name}": v for name, v in _numbers(run.scored[part]).items()}
         if not math.isfinite(loss := row[f"{part}_loss"]):
             run.fail(f"the {part} loss is {loss}")
     _probe_if_due(run)
@@ -237,7 +240,7 @@ def _scored_levels(run: _Run) -> list[dict[str, Any]]:
         load_weights(model, state)
         epochs = reached["steps"] / run.batches.steps_per_epoch
         there = dict(epochs=epochs, weights_digest=weights_digest(state))
-        rows.append(reached | there | _final_scores(run))
+        rows.append(reached | there | _final_scores(run, {}))
     load_weights(model, last)
     return rows + [dict(level=level, least=p.least) for level in run.config.levels[len(rows) :]]
 
@@ -272,13 +275,13 @@ def _save_if_due(run: _Run):
 # %% ../../nbs/training/loop.ipynb #0976dfa4
 def _train_epoch(run: _Run):
     c, p, steps = run.config, run.progress, run.batches.steps_per_epoch
+    total = total_steps(c, len(run.batches.x))
     for x, y in run.batches.epoch(p.epoch, p.step):
         number = run.steps
         p.step += 1
         # also for a layer of yours that draws
         torch.manual_seed(seed_from(c.seed, "dropout", number))
-        rate = learning_rate(c, number, total_steps(c, len(run.batches.x)))
-        run.step(x, y, layer_of_step(c, number), rate)
+        run.step(x, y, layer_of_step(c, number), learning_rate(c, number, total))
         if p.step - run.seen >= run.step.engine.look or p.step == steps:
             _look(run)
         _compare_with_levels(run)
@@ -319,7 +322,8 @@ def _record_of(run: _Run) -> Record:
     )
     made |= dict(names=list(images.names)) if images.names else {}
     made |= dict(init=run.origin) if run.origin else {}
-    final = _final_scores(run)
+    # An untrained model, or a run killed after its last epoch, is not scored yet.
+    final = _final_scores(run, run.scored)
     fitted = c.stop_loss is not None and final["train_loss"] <= c.stop_loss
     final |= dict(
         epochs=p.epoch,

@@ -292,10 +292,11 @@ def _numbered(
     return torch.tensor([number[y] for y in labels]), tuple(names[: len(classes)])
 
 # %% ../../nbs/training/pictures.ipynb #b1c70023
-_Images = tuple[tuple[Tensor, ...], tuple[str, ...]]  # x_train, y_train, x_test, y_test; names
+# (x_train, y_train, x_test, y_test), class names
+_NamedImages = tuple[tuple[Tensor, ...], tuple[str, ...]]
 
 
-def _tensors(rows: Iterable[_Row], train: int, size: int | None, of: object) -> _Images:
+def _tensors(rows: Iterable[_Row], train: int, size: int | None, of: object) -> _NamedImages:
     "The tensors of rows, of which the first `train` are for training."
     if not train:
         raise UserError(f"{of} holds no training images")
@@ -307,7 +308,7 @@ def _tensors(rows: Iterable[_Row], train: int, size: int | None, of: object) -> 
 def read_folder(
     layout: Layout,  # of the folder
     size: int | None = None,  # side (pixels) of the model's images; None: keep images of one size
-) -> _Images:
+) -> _NamedImages:
     """Read uint8 images (n, 3, H, W), labels and class names; a `UserError` for damaged files.
 
     The names are in label order, empty if the files only have numbers.
@@ -334,7 +335,7 @@ def _object_rows(part: Any, size: int | None) -> Iterator[_Row]:
 def read_objects(
     splits: Mapping[str, Any],  # train, and perhaps test: rows of pictures of Pillow and labels
     size: int | None = None,  # as for `read_folder`
-) -> _Images:
+) -> _NamedImages:
     "Read data sets of `datasets` or torchvision; a `UserError` for rows that hold no pictures."
     parts = [splits[name] for name in ("train", "test") if name in splits]
     rows = (row for part in parts for row in _object_rows(part, size))
