@@ -4,7 +4,7 @@
 
 # %% ../nbs/core.ipynb #b21dc5b4
 from __future__ import annotations
-import difflib, hashlib, json, logging, math, os, pkgutil, re, reprlib
+import difflib, hashlib, io, json, logging, math, os, pkgutil, re, reprlib
 import sys, tempfile, uuid, warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -453,13 +453,29 @@ def warn_once(
         logging.getLogger("crate_nb").warning(what)
 
 # %% ../nbs/core.ipynb #d0050004
+class _Cell(tqdm):
+    "A bar of a notebook: one output that we rewrite, where tqdm writes a line at each change."
+
+    shown: Any = None  # what IPython displays, once there is something
+
+    def display(self, msg=None, pos=None):
+        from IPython.display import display
+
+        line = {"text/plain": str(self)}
+        if self.shown:
+            self.shown.update(line, raw=True)
+        else:
+            self.shown = display(line, raw=True, display_id=True)
+
+
 def progress_bar(
     items: Iterable | None = None,  # iterated and counted; None: call `update`
     **options,  # of tqdm, such as `total`, `desc` and `unit`
 ) -> tqdm:
     "A progress bar on stderr or in a notebook; in a file, it is written once a minute."
-    redraws = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
-    return tqdm(items, mininterval=0.1 if redraws else 60.0, **options)
+    if type(sys.stderr).__module__.startswith("ipykernel"):
+        return _Cell(items, file=io.StringIO(), **options)
+    return tqdm(items, mininterval=0.1 if sys.stderr.isatty() else 60.0, **options)
 
 
 def show_warning(
