@@ -27,7 +27,7 @@ else
 	@$(NOTE_SKIPPED) OMP_NUM_THREADS=1; $(UNTIL_CTRL_C) $(BIN)/nbdev_test --timing; $(TELL_SKIPPED) # a notebook a core
 endif
 
-check: .venv/dev ## the notebooks that make test leaves out: results from nothing at a tiny scale, a wheel, a sweep on SLURM
+check: .venv/dev ## the notebooks that make test leaves out: results from nothing at a tiny scale, a wheel, killed processes, a sweep on SLURM
 	@$(NOTE_SKIPPED); $(UNTIL_CTRL_C) $(BIN)/python .ci/test.py --slow; $(TELL_SKIPPED)
 
 soak: .venv/dev ## faults by the thousand, about an hour; counts go to data/soak
