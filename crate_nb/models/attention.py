@@ -36,31 +36,30 @@ def at_size(
     "Copy a model for images of another size; positions are interpolated, or sines of the index."
     tensors = [*model.parameters(), *model.buffers()]
     other = deepcopy(model, {id(t): t for t in tensors})
-    a, tokeniser = model.architecture, getattr(other, "tokeniser", None)
+    a = model.architecture
     if size == a.image_size:
         return other
     fit_any = isinstance(getattr(other, "positions", None), FourierPositions)
-    learned = getattr(tokeniser, "positions", None)
-    if a.image_width or (learned is None and not fit_any):
+    tokeniser: Any = getattr(other, "tokeniser", None)
+    positions: Any = getattr(tokeniser, "positions", None)
+    if a.image_width or (positions is None and not fit_any):
         _, height, width = a.shape
         raise UserError(
             f"this model's positions keep their size; give images of {height} x {width} pixels"
         )
-    other.architecture = replace(a, image_size=size)
+    other.architecture = resized = replace(a, image_size=size)
     if not fit_any:
-        _resize_tokeniser(tokeniser, other.architecture)
+        new = _resized(positions, resized)
+        is_learned = isinstance(positions, nn.Parameter)
+        tokeniser.positions = nn.Parameter(new, positions.requires_grad) if is_learned else new
+        tokeniser.architecture = resized
     return other
 
 
-def _resize_tokeniser(tokeniser: Any, resized: Architecture):
-    positions = tokeniser.positions
-    if VARIANTS[resized.variant].positions == "sine":
-        new = sine_positions(resized.patches + 1, resized.dim).to(positions)
-    else:
-        new = resize_positions(positions.detach(), resized.grid[0])
-    is_learned = isinstance(positions, nn.Parameter)
-    tokeniser.positions = nn.Parameter(new, positions.requires_grad) if is_learned else new
-    tokeniser.architecture = resized
+def _resized(positions: Any, a: Architecture) -> Tensor:
+    if VARIANTS[a.variant].positions == "sine":
+        return sine_positions(a.patches + 1, a.dim).to(positions)
+    return resize_positions(positions.detach(), a.grid[0])
 
 # %% ../../nbs/models/attention.ipynb #a77e000f
 @dataclass(frozen=True)
@@ -115,15 +114,7 @@ def _own_attention(model: LayeredModel, x: Tensor, layer: int) -> _Attention:
     )
 
 # %% ../../nbs/models/attention.ipynb #f562baaf
-def _fused_weights(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    *args: Any,
-    **kwargs: Any,
-) -> Tensor:  # (B, K, N, N)
+def _fused_weights(q, k, v, attn_mask=None, dropout_p=0.0, *args, **kwargs):  # (B, K, N, N)
     "Weights of `F.scaled_dot_product_attention`, without dropout: its output for unit values."
     units = torch.eye(k.shape[-2], dtype=q.dtype, device=q.device).expand(*k.shape[:-1], -1)
     return F.scaled_dot_product_attention(q, k, units, attn_mask, 0.0, *args, **kwargs)
@@ -180,8 +171,6 @@ def _on_multihead(observer: _Observer, out, query, key, *args, **kwargs):
         return cast(Tensor, F.multi_head_attention_forward(query, key, *args, **options)[1])
 
     def keys() -> Tensor:
-        if w is None:
-            raise UserError("we cannot read the keys of this attention; use attention_maps")
         k = F.linear(key, w.chunk(3)[1], None if b is None else b.chunk(3)[1])
         return k.unflatten(-1, (heads, -1)).movedim(0, -2)
 
@@ -277,12 +266,6 @@ def attention_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
     return _attention(model, x, layer).weights()
 
 # %% ../../nbs/models/attention.ipynb #a77e0016
-def _pools_patches(model: nn.Module) -> bool:
-    "Whether the head is known to pool the patches instead of reading the class token."
-    pools = (getattr(model, "pool", ""), getattr(model, "global_pool", ""))  # ours, timm's
-    return any(pool in ("mean", "avg", "map") for pool in pools)
-
-
 def class_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
     """Attention weights from the class token of a layer to each patch, per head.
 
@@ -314,13 +297,14 @@ def class_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
     torch.Size([1, 3, 4, 4])
     """
     seen = _attention(model, x, layer)
-    model = inner_model(model)
     h, w = seen.patches()
     if not seen.class_token:
         raise UserError(
             f"{seen.tokens} tokens for {h * w} patches: no class token; use attention_maps"
         )
-    if _pools_patches(model):
+    model = inner_model(model)
+    pools = (getattr(model, "pool", ""), getattr(model, "global_pool", ""))  # ours, timm's
+    if any(pool in ("mean", "avg", "map") for pool in pools):
         warnings.warn(
             f"the head of a {type(model).__name__} pools the patches and ignores the class token, "
             "so these maps do not explain its prediction; attention_maps returns the patches' rows",
@@ -380,11 +364,6 @@ def iou(
     return torch.where(either == 0, 1.0, both / either.clamp(min=1))
 
 # %% ../../nbs/models/attention.ipynb #a77e0025
-def _check_finite(tokens: Tensor):
-    if not tokens.isfinite().all():
-        raise UserError("tokens with NaN or inf have no directions; check the model's weights")
-
-
 def affinity(
     keys: Tensor,  # (n, f)
     tau: float = 0.2,  # smallest cosine of similar patches, between 0 and 1
@@ -392,7 +371,8 @@ def affinity(
     "Edge weights: 1 if the cosine of two keys is at least tau, else 1e-5."
     if not 0 < tau < 1:
         raise UserError(f"tau is {tau}; it must lie between 0 and 1")
-    _check_finite(keys)
+    if not keys.isfinite().all():
+        raise UserError("tokens with NaN or inf have no directions; check the model's weights")
     k = F.normalize(keys.double(), dim=-1)
     return (k @ k.mT >= tau).double().clamp(min=1e-5)
 
@@ -470,7 +450,6 @@ def token_colours(
     grid: tuple[int, int],  # rows h and columns w of patches
 ) -> Tensor:  # float64 (..., h, w, 3), RGB from 0 to 1
     "First three principal components of all tokens together, as colours."
-    _check_finite(tokens)
     z = tokens.double().flatten(0, -2)
     z = z - z.mean(0)
     q = torch.linalg.eigh(z.mT @ z)[1][:, -3:].flip(1)  # (f, 3)
@@ -488,19 +467,19 @@ def _shown(x: Tensor) -> Tensor:  # (B, C, H, W) -> (B, H, W, 3)
     return x.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).float().cpu()
 
 
-def _rows(x: Tensor, titles: list[str]) -> "tuple[Figure, np.ndarray]":
-    "A figure with images in the first column; also return the other axes."
+def _drawn(x: Tensor, pictures: Tensor, titles: list[str]) -> "Figure":  # pictures by image
+    "One row per image: the image, and its pictures from 0 (dark) to their maximum, or in colours."
     import matplotlib.pyplot as plt  # maps need no figures
 
     size = (1.3 * (1 + len(titles)), 1.35 * len(x))
     fig, axes = plt.subplots(len(x), 1 + len(titles), figsize=size, squeeze=False, layout="tight")
     for ax, title in zip(axes[0], ["image", *titles]):
         ax.set_title(title, fontsize=9)
-    for row, image in zip(axes, _shown(x)):
-        row[0].imshow(image)
-    for ax in axes.flat:
-        ax.set_axis_off()
-    return fig, axes[:, 1:]
+    for row, image, of_image in zip(axes, _shown(x), pictures):
+        for ax, picture in zip(row, [image, *of_image.cpu()]):
+            ax.imshow(picture, cmap="viridis", vmin=0)
+            ax.set_axis_off()
+    return fig
 
 
 @torch.no_grad()
@@ -510,45 +489,22 @@ def draw_heads(
     layer: int = -1,  # 1 to L, or -1 to -L from the end
 ) -> "Figure":  # one row per image, one column per head
     "Draw the class token's map of each head, from 0 (dark) to its maximum (bright)."
-    maps = class_maps(model, x, layer).cpu()
-    fig, axes = _rows(x, [f"head {k + 1}" for k in range(maps.shape[1])])
-    for row, of_image in zip(axes, maps):
-        for ax, head in zip(row, of_image):
-            ax.imshow(head, cmap="viridis", vmin=0)
-    return fig
+    maps = class_maps(model, x, layer)
+    return _drawn(x, maps, [f"head {k + 1}" for k in range(maps.shape[1])])
 
 # %% ../../nbs/models/attention.ipynb #a77e0036
-# of masks: seaborn's colour-blind palette without greys
-_COLOURS = ("#d55e00", "#0173b2", "#029e73", "#de8f05", "#cc78bc", "#56b4e9")
-
-
-def _painted(image: Tensor, masks: Tensor) -> Tensor:  # (H, W, 3), bool (masks, H, W)
-    "The image in grey, with each mask tinted in another colour."
-    from matplotlib.colors import to_rgb
-
-    out = image.mean(-1, keepdim=True).repeat(1, 1, 3)
-    for i, mask in enumerate(masks):
-        tint = torch.tensor(to_rgb(_COLOURS[i % len(_COLOURS)]))
-        out[mask] = 0.4 * out[mask] + 0.6 * tint
-    return out
-
-
 @torch.no_grad()
 def draw_mask_cut(
     model: nn.Module,  # as for `token_keys`
     x: Tensor,  # images (B, C, H, W), normalised
     layer: int = -1,  # 1 to L, or -1 to -L from the end
-    masks: int = 1,  # number of objects
-    tau: float = 0.2,  # smallest cosine of similar patches, between 0 and 1
 ) -> "Figure":  # one row per image
-    "Draw the MaskCut masks of a layer's keys on the grey image."
-    seen, size = _attention(model, x, layer), (x.shape[2], x.shape[3])
-    cuts = [mask_cut(k, seen.patches(), masks, tau) for k in _patch_keys(seen)]
-    found = [to_pixels(cut, size).cpu() for cut in cuts]
-    fig, axes = _rows(x, ["MaskCut"])
-    for (ax,), image, of_image in zip(axes, _shown(x), found):
-        ax.imshow(_painted(image, of_image))
-    return fig
+    "Draw the MaskCut mask of a layer's keys in orange on the grey image."
+    seen = _attention(model, x, layer)
+    masks = torch.cat([mask_cut(keys, seen.patches()) for keys in _patch_keys(seen)])
+    inside = to_pixels(masks, (x.shape[2], x.shape[3]))[..., None].cpu()
+    grey, orange = _shown(x).mean(-1, keepdim=True), torch.tensor([213, 94, 0]) / 255
+    return _drawn(x, torch.where(inside, 0.4 * grey + 0.6 * orange, grey)[:, None], ["MaskCut"])
 
 # %% ../../nbs/models/attention.ipynb #a77e0037
 @torch.no_grad()
@@ -559,8 +515,5 @@ def draw_token_colours(
 ) -> "Figure":  # one row per image
     "Draw the keys of a layer as colours; similar keys have similar colours in all images."
     seen = _attention(model, x, layer)
-    colours = token_colours(_patch_keys(seen), seen.patches()).cpu()
-    fig, axes = _rows(x, ["keys as colours"])
-    for (ax,), picture in zip(axes, colours):
-        ax.imshow(picture)
-    return fig
+    colours = token_colours(_patch_keys(seen), seen.patches())
+    return _drawn(x, colours[:, None], ["keys as colours"])

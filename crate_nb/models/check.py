@@ -11,8 +11,7 @@ from typing import cast
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..core import UserError, user_errors
-from .family import Architecture, Classifier, classifiers, make_model
-from .family import model_paths
+from .family import Architecture, Classifier, classifiers, make_model, model_paths
 from .layer import Layer, VARIANTS, why_no_paths
 
 # %% ../../nbs/models/check.ipynb #f2272442

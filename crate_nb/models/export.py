@@ -27,10 +27,8 @@ class _WithLayers(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         logits, zs = self.model(x, return_layers=True)
-        maps = []
-        if self.attention:
-            for z, layer in zip(zs, self.model.layers):
-                maps.append(layer.compress.attention(layer.norm_compress(z)))
+        pairs = zip(self.model.layers, zs) if self.attention else ()
+        maps = [layer.compress.attention(layer.norm_compress(z)) for layer, z in pairs]
         return logits, *zs[1:], *maps
 
 

@@ -159,12 +159,11 @@ def srr_penalty(
     """
     if isinstance(model, nn.DataParallel) and len(model.device_ids) > 1:
         raise UserError(
-            "DataParallel on several devices splits the batch, and the penalty would see one part; "
-            "use DistributedDataParallel"
+            "DataParallel splits the batch among several devices; use DistributedDataParallel"
         )
     found = layers_of(model, layers)
-    numbers = range(len(found)) if layer == "random" else [pick_layer(layer, len(found)) - 1]
-    wanted = [[*found.values()][number] for number in numbers]
+    wanted = [*found.values()]
+    wanted = wanted if layer == "random" else [wanted[pick_layer(layer, len(wanted)) - 1]]
     for one in wanted:
         _subspaces(u, one)  # fail before any work
     srr = partial(sparse_rate_reduction, eps=eps, lam=lam, sparsity=sparsity)

@@ -108,10 +108,10 @@ def layers_of(
     return found
 
 
-def _matches(name: str, pattern: object) -> bool:
+def _matches(name: str, pattern: Any) -> bool:
     "Whether all of a name matches a pattern."
     is_pattern = isinstance(pattern, str) and name.count(".") == pattern.count(".")
-    return is_pattern and _ends_with(name, cast(str, pattern))
+    return is_pattern and _ends_with(name, pattern)
 
 # %% ../../nbs/models/probe.ipynb #9b0a000f
 _ORDER = ("query", "key", "value")
@@ -272,19 +272,10 @@ def subspaces_of(
 TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")  # columns, each with a `<term>_std`
 
 
-def _terms(
-    z: Tensor,  # tokens (B, N, d)
-    layer: nn.Module,
-    us: Mapping[nn.Module, Tensor | None],  # layer -> subspaces (K, d, p)
-    epses: list[float],
-    lam: float,
-    sparsity: str,
-    normalise: bool,
-    rank: bool,
-) -> Tensor:  # (B, E, terms) float64: `TERMS`, the effective rank if wanted, the entries
+def _terms(z: Tensor, layer, us: Mapping, epses, lam, sparsity, normalise, rank) -> Tensor:
+    "`TERMS` of tokens (B, N, d), the effective rank if wanted, the entries: (B, E, terms) float64."
     z = F.normalize(z, dim=-1) if normalise else z
-    u = us[layer]
-    u = u if u is None else u.to(z.device)
+    u = us[layer] if us[layer] is None else us[layer].to(z.device)
     rate, subspace_rate, l0 = srr_terms(z, u, epses)  # (E, B), (E, B), (B,)
     srr = subspace_rate - rate + lam * SPARSITY[sparsity](z)
     terms = [rate, subspace_rate, l0, SPARSITY["l1"](z), srr]
@@ -348,13 +339,7 @@ def on_all_tokens(
         yield
 
 # %% ../../nbs/models/probe.ipynb #9b0a0224
-def _terms_of_batch(
-    model: nn.Module,
-    batch: object,
-    names: dict[nn.Module, str],  # of the layers
-    terms: Callable[[Tensor, nn.Module], Tensor],  # of tokens and their layer
-    sequence_first: bool | None,
-) -> tuple[list[nn.Module], Tensor]:
+def _terms_of_batch(model: nn.Module, batch, names: dict, terms: Callable, sequence_first):
     "The layers in the order in which they run on a batch, and their terms (B, E, L, terms)."
     size, ran, found = size_of(batch), [], []
 
@@ -373,9 +358,7 @@ def _terms_of_batch(
     return ran, torch.stack(found, 2)
 
 
-def _terms_of_batches(
-    model: nn.Module, batches: Iterable, *options: Any
-) -> tuple[list[nn.Module], Tensor]:  # (n, E, L, terms)
+def _terms_of_batches(model: nn.Module, batches: Iterable, *options: Any):
     "The same of all batches, in evaluation mode."
     with evaluating(model), on_all_tokens(model), _in_full(model):
         results = [_terms_of_batch(model, batch, *options) for batch in batches]
@@ -387,24 +370,16 @@ def _terms_of_batches(
     return ran, torch.cat([terms for _, terms in results])
 
 # %% ../../nbs/models/probe.ipynb #9b0a0025
-def _mean_and_spread(
-    x: Tensor,  # per sample (n, rows, terms)
-    index: pd.Index,  # index of the rows
-    terms: Sequence[str],  # column names
-) -> pd.DataFrame:  # means and `<term>_std` over samples
+def _mean_and_spread(x: Tensor, index: pd.Index, terms: Sequence[str]) -> pd.DataFrame:
+    "Means and `<term>_std` over samples of x (n, rows, terms)."
     squares = (x - x.mean(0)).square().sum(0)
     mean = pd.DataFrame(x.mean(0).numpy(), index, terms)
     std = pd.DataFrame((squares / max(len(x) - 1, 1)).sqrt().numpy(), index, terms)
     return mean.join(std.add_suffix("_std")).reset_index().assign(samples=len(x))
 
 
-def _frame(
-    x: Tensor,  # terms (n, E, L, terms)
-    epses: list[float],
-    terms: list[str],
-    modules: list[str],  # name of each layer that ran
-    sources: list[str],  # origin of its subspaces: a name, `given` or `none`
-) -> pd.DataFrame:
+def _frame(x: Tensor, epses: list, terms: list, modules: list, sources: list) -> pd.DataFrame:
+    "The table of terms (n, E, L, terms); modules and origins of subspaces by layer."
     layers = range(1, len(modules) + 1)
     index = pd.MultiIndex.from_product([epses, layers], names=["eps", "layer"])
     frame = _mean_and_spread(x.flatten(1, 2), index, terms)
@@ -421,7 +396,6 @@ def _warn_of_srr(frame: pd.DataFrame, sparsity: str) -> None:
     "Warn if SRR is NaN in some layer, or if no entry is 0 there."
     frame = frame[frame.eps == frame.eps[0]]
     bare, dense = frame[frame.u == "none"], frame.query("l0 == entries")
-    message = ""
     if len(bare):
         message = (
             f"SRR and R^c are NaN in {bare.module.iloc[0]!r} ({len(bare)} such layers), which has "
@@ -432,8 +406,9 @@ def _warn_of_srr(frame: pd.DataFrame, sparsity: str) -> None:
             f"no entry is 0 in {dense.module.iloc[0]!r} ({len(dense)} such layers), so l0 is the "
             "constant N d and srr does not measure sparsity; try sparsity='l1'"
         )
-    if message:
-        warnings.warn(message, SrrWarning, stacklevel=4)
+    else:
+        return
+    warnings.warn(message, SrrWarning, stacklevel=4)
 
 
 def _batches(batches: Any, model: nn.Module) -> Iterable:
