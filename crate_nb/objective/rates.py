@@ -32,11 +32,8 @@ def _upper_gram(a: Tensor) -> Tensor:
 _LOST = {torch.float32: 2.0**12, torch.float64: 2.0**40}  # limit of diagonal entry / pivot
 
 
-def _factor(
-    a: Tensor,  # (..., n, m), n <= m
-    alphas: tuple[float, ...],  # E factors
-) -> tuple[Tensor, Tensor]:  # factors (E, ..., n, n); whether each is precise (E, ...)
-    "Cholesky factors of I + alpha A A^T."
+def _factor(a: Tensor, alphas: tuple[float, ...]) -> tuple[Tensor, Tensor]:
+    "Cholesky factors (E, ..., n, n) of I + alpha A A^T, n <= m; whether each is precise (E, ...)."
     gram = _upper_gram(a)
     if len(alphas) == 1:
         scaled = gram.mul_(alphas[0])[None]
@@ -54,11 +51,8 @@ def _factor(
     return chol, precise
 
 
-def _factor_by_qr(
-    a: Tensor,  # (..., n, m) float64
-    alphas: tuple[float, ...],  # E factors
-) -> tuple[Tensor, Tensor]:  # as `_factor`
-    "The same factors from a QR of (I sqrt(alpha) A)^T."
+def _factor_by_qr(a: Tensor, alphas: tuple[float, ...]) -> tuple[Tensor, Tensor]:
+    "The same factors, in float64, from a QR of (I sqrt(alpha) A)^T."
     n = a.shape[-2]
     identity = torch.eye(n, dtype=a.dtype, device=a.device).expand(*a.shape[:-1], n)
     sides = torch.stack([torch.cat([identity, alpha**0.5 * a.mT], -2) for alpha in alphas])
@@ -150,13 +144,11 @@ class _HalfLogdet(torch.autograd.Function):
 _BUDGET = 2**24  # numbers per chunk; 64 MiB in float32
 
 
-def _in_chunks(
-    rates: Callable[..., Tensor],  # (*tensors or their chunks) -> rates
-    batch: Sequence[int],  # shape of the batch
-    numbers: int,  # memory of one sample, in numbers
-    *tensors: tuple[Tensor, int],  # each with the number of dimensions per sample
-) -> Tensor:  # (E, *batch)
-    "Compute rates (E, ...) in chunks of samples that fit the budget."
+def _in_chunks(rates: Callable, batch: Sequence[int], numbers: int, *tensors) -> Tensor:
+    """Rates (E, *batch) of tensors, each given with its number of dimensions per sample.
+
+    A chunk holds as many samples, of so many numbers each, as fit the budget.
+    """
     size = max(_BUDGET // max(numbers, 1), 1)
     if math.prod(batch) <= size or any(_is_differentiated(t) for t, _ in tensors):
         return rates(*(t for t, _ in tensors))

@@ -140,22 +140,9 @@ def layer_step(
     pi = torch.softmax(-lam * lengths, 0)
     weights = layer.gamma[:, None] * pi
     taken = (weights[:, :, None] * compressed).sum(0)
-    return _unit(z + eta * (z @ layer.expand.mT - taken)), pi.T
-
-
-def _unit(z: Tensor) -> Tensor:
-    "Scale features to unit length; zeros stay zero."
-    length = torch.linalg.vector_norm(z, dim=1, keepdim=True)
-    return z / length.clamp_min(1e-12)
+    return F.normalize(z + eta * (z @ layer.expand.mT - taken), dim=1), pi.T
 
 # %% ../../nbs/objective/redunet.ipynb #12ed0029
-def _states(z: Tensor, net: "_Network") -> Iterator[tuple[Tensor, Tensor]]:
-    "Yield features after each layer, and the layer's class estimates."
-    for layer in net.layers_:
-        z, pi = layer_step(z, layer, net.eta, net.lam)
-        yield z, pi
-
-
 def _table(rates: Sequence[RateReduction]) -> pd.DataFrame:
     "Rates by layer; 0 is the input."
     values = torch.stack([torch.stack(r) for r in rates]).cpu().numpy()
@@ -173,7 +160,13 @@ class _Network(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _enter(self, X: np.ndarray) -> Tensor:
         "Rows of unit length."
         z = torch.tensor(X, dtype=getattr(torch, self.dtype), device=pick_device(self.device))
-        return _unit(z)
+        return F.normalize(z, dim=1)
+
+    def _stages(self, z: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        "Features after each layer, and the layer's class estimates."
+        for layer in self.layers_:
+            z, pi = layer_step(z, layer, self.eta, self.lam)
+            yield z, pi
 
     def fit(
         self,
@@ -201,7 +194,7 @@ class _Network(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _last(self, X) -> tuple[Tensor, Tensor]:
         "Features and class estimates after the last layer."
         check_is_fitted(self, "layers_")
-        return deque(_states(self._enter(self._read(X)), self), maxlen=1)[0]
+        return deque(self._stages(self._enter(self._read(X))), maxlen=1)[0]
 
     def transform(
         self,
@@ -231,7 +224,7 @@ class _Network(ClassifierMixin, TransformerMixin, BaseEstimator):
     ) -> Iterator[np.ndarray]:  # labels (m)
         "Yield the predictions of the network cut off after each layer."
         check_is_fitted(self, "layers_")
-        for _, pi in _states(self._enter(self._read(X)), self):
+        for _, pi in self._stages(self._enter(self._read(X))):
             yield self.classes_[pi.argmax(1).cpu().numpy()]
 
 # %% ../../nbs/objective/redunet.ipynb #12ed002c
@@ -309,7 +302,7 @@ class ReduNet(_Network):
             known = torch.tensor(LabelEncoder().fit(self.classes_).transform(y))
         start = self._enter(self._read(X))
         found: list[RateReduction] = []
-        for z, pi in _states(start, self):
+        for z, pi in self._stages(start):
             labels = pi.argmax(1) if known is None else known.to(z.device)
             for features in (z,) if found else (start, z):
                 sums = class_sums(features, labels, len(self.classes_))
