@@ -9,7 +9,7 @@ __all__ = ['SimDINO', 'simdino_loss']
 from typing import NamedTuple
 import warnings
 from torch import Tensor
-from ..core import UserError, check_choice
+from ..core import UserError
 from .rates import check_eps, coding_rate
 
 # %% ../../nbs/objective/simdino.ipynb #c8aaf63d
@@ -34,9 +34,7 @@ def _check_features(student: Tensor, teacher: Tensor) -> None:
             warnings.warn("features are longer or shorter than 1; normalise them", stacklevel=3)
 
 # %% ../../nbs/objective/simdino.ipynb #289605f1
-def simdino_loss(
-    student: Tensor, teacher: Tensor, eps: float = 0.5, coeff: float = 1.0, views: str = "mean"
-) -> SimDINO:
+def simdino_loss(student: Tensor, teacher: Tensor, eps: float = 0.5, coeff: float = 1.0) -> SimDINO:
     """SimDINO's loss for features of several views of the same images.
 
     Parameters
@@ -49,8 +47,6 @@ def simdino_loss(
         Squared distortion of the coding rate (> 0).
     coeff : float, default 1.0
         Weight of the compression.
-    views : {"mean", "student"}, default "mean"
-        Whose rate expands: the mean of student and teacher of a view, or the student's alone.
 
     Returns
     -------
@@ -88,10 +84,9 @@ def simdino_loss(
     """
     _check_features(student, teacher)
     eps = check_eps(eps)
-    check_choice("views", views, ("mean", "student"))
     cosines = (teacher[:, None] * student).sum(-1).mean(-1)  # (2, V)
     compression = (cosines.sum() - cosines.diagonal().sum()) / (2 * len(student) - 2)
-    features = student[:2] if views == "student" else (student[:2] + teacher) / 2
+    features = (student[:2] + teacher) / 2  # of each global view
     images, p = features.shape[1:]
     rate = coding_rate(features, eps**0.5).mean()
     expansion = (p + images) / (p * images) * rate
