@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
-import numpy as np, scipy.linalg, torch, torch.nn.functional as F
+import scipy.linalg, torch, torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from ..core import UserError, check_kind

@@ -275,7 +275,8 @@ TERMS = ("rate", "subspace_rate", "l0", "l1", "srr")  # columns, each with a `<t
 def _terms(z: Tensor, layer, us: Mapping, epses, lam, sparsity, normalise, rank) -> Tensor:
     "`TERMS` of tokens (B, N, d), the effective rank if wanted, the entries: (B, E, terms) float64."
     z = F.normalize(z, dim=-1) if normalise else z
-    u = us[layer] if us[layer] is None else us[layer].to(z.device)
+    u = us[layer]
+    u = u if u is None else u.to(z.device)
     rate, subspace_rate, l0 = srr_terms(z, u, epses)  # (E, B), (E, B), (B,)
     srr = subspace_rate - rate + lam * SPARSITY[sparsity](z)
     terms = [rate, subspace_rate, l0, SPARSITY["l1"](z), srr]
