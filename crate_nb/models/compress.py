@@ -108,6 +108,15 @@ class Sublayer(nn.Module):
     negative: bool = False  # whether its output is negative for positive input and weights
     no_paths: str = ""  # why path norms are undefined; empty: they are defined
 
+    def forward(
+        self,
+        z: Tensor,  # tokens (..., N, d)
+        *tokens: Any,  # in `COMPRESS`: number of output tokens, from the first; None: all
+        **_: Any,  # none
+    ) -> Any:  # in `COMPRESS`: heads (..., N or tokens, K p) side by side, `u`; else tokens
+        "Apply the sublayer."
+        raise NotImplementedError
+
     @property
     def u(self) -> Tensor | None:  # (K, d, p)
         "The subspaces; None if there are none, so that SRR is undefined."
@@ -160,11 +169,7 @@ class SubspaceAttention(Sublayer):
     def u(self) -> Tensor:  # (K, d, p), a view of U
         return self.U.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
-    def forward(
-        self,
-        z: Tensor,  # tokens (..., N, d)
-        tokens: int | None = None,  # number of output tokens, from the first; None: all
-    ) -> tuple[Tensor, Tensor]:  # concatenated heads (..., N or tokens, K p), U (K, d, p)
+    def forward(self, z: Tensor, tokens: int | None = None) -> tuple[Tensor, Tensor]:
         "Compute the heads; also return their subspaces."
         u = self.u
         return ssa(z, u, self.dropout if self.training else 0.0, tokens, self.causal), u
@@ -283,11 +288,7 @@ class SoftmaxAttention(Sublayer):
         self.heads, self.dropout, self.causal = heads, dropout, context is not None
         self.qkv = nn.Linear(dim, 3 * dim)  # stacked queries, keys and values
 
-    def forward(
-        self,
-        z: Tensor,  # tokens (..., N, d)
-        tokens: int | None = None,  # number of output tokens, from the first; None: all
-    ) -> tuple[Tensor, None]:  # concatenated heads (..., N or tokens, K p), no subspaces
+    def forward(self, z: Tensor, tokens: int | None = None) -> tuple[Tensor, None]:
         "Compute the heads."
         q, k, v = _projected(self.qkv, z, self.heads, tokens)
         dropped = self.dropout if self.training else 0.0
@@ -385,11 +386,7 @@ class TokenStatistics(Sublayer):
     def u(self) -> Tensor:  # (K, d, p), a view of the matrix
         return self.project.weight.unflatten(0, (self.heads, -1)).transpose(1, 2)
 
-    def forward(
-        self,
-        z: Tensor,  # tokens (..., N, d)
-        tokens: int | None = None,  # number of output tokens, from the first; None: all
-    ) -> tuple[Tensor, Tensor]:  # concatenated heads (..., N or tokens, K p), U (K, d, p)
+    def forward(self, z: Tensor, tokens: int | None = None) -> tuple[Tensor, Tensor]:
         "Compute the heads; also return their subspaces."
         w = split_heads(self.project(z), self.heads)
         if self.bias is None:
@@ -419,6 +416,12 @@ COMPRESS: dict[str, Callable[..., Sublayer] | str] = {
     "uniform": UniformAttention,
     "attention": SoftmaxAttention,
     "tssa": TokenStatistics,
+    # by path, since few models need them
+    "bisoftmax": "crate_nb.models.hyperset:BiSoftmaxAttention",
+    "cbsa": "crate_nb.models.cbsa:RepresentativeAttention",
+    "cbsa-16": "crate_nb.models.cbsa:FewRepresentativeAttention",
+    "cbsa-published": "crate_nb.models.cbsa:PublishedRepresentativeAttention",
+    "energy": "crate_nb.models.energy:EnergyDescent",
 }
 
 # %% ../../nbs/models/compress.ipynb #ee986e11
@@ -474,8 +477,6 @@ class Output(nn.Module):
         self.name = check_choice("output map", name, OUTPUT_MAPS)
         self.dim, self.inner = dim, inner or dim
         tensors = self.map.tensors(dim, inner) if inner else self.map.tensors(dim)
-        for key in tensors:
-            check_choice("tensor of an output map", key, ("weight", "bias"))
         for key in ("weight", "bias"):
             tensor = tensors.get(key)
             if isinstance(tensor, nn.Parameter):

@@ -59,11 +59,7 @@ class EnergyDescent(Sublayer):
         q, k = (split_heads(g @ weight.mT, self.heads) for weight in (self.query, self.key))
         return q, k, softmax_weights(q, k)
 
-    def forward(
-        self,
-        z: Tensor,  # tokens (..., N, d)
-        tokens: int | None = None,  # number of output tokens, from the first; None: all
-    ) -> tuple[Tensor, Tensor]:  # steps (..., N or tokens, d), subspaces of the keys (K, d, p)
+    def forward(self, z: Tensor, tokens: int | None = None) -> tuple[Tensor, Tensor]:
         "Compute the step of each token; also return the subspaces of the keys."
         g = self.norm(z)
         q, k, A = self._projected(g)

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['EMBEDDINGS', 'INITS', 'MODELS', 'MODEL_SIZES', 'Architecture', 'check_images', 'patchify', 'LayerTokens', 'ConvStem',
-           'prepend', 'sine_positions', 'Tokeniser', 'init_map', 'init_linear', 'init_truncated', 'init_vit',
-           'init_alpha', 'recurrences', 'LayeredModel', 'LayeredClassifier', 'TwiceNorm', 'Classifier', 'model_paths',
-           'classifiers', 'make_model', 'CRATE', 'official_sizes', 'official_heads', 'crate_tiny', 'count_parameters']
+           'prepend', 'sine_positions', 'Tokeniser', 'init_map', 'init_linear', 'LayeredModel', 'LayeredClassifier',
+           'TwiceNorm', 'Classifier', 'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes',
+           'crate_tiny', 'count_parameters']
 
 # %% ../../nbs/models/family.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self, cast
+from typing import Any, cast
 import math, torch, torch.nn as nn
 from torch import Tensor
 from ..core import UserError, check_choice, resolve
@@ -120,7 +120,7 @@ class Architecture:
         "Build all layers of the model; the layers of a recurrent variant share their weights."
         layers = [self.layer() for _ in range(self.distinct_layers)]
         recurrent = VARIANTS[self.variant].recurrent
-        return recurrences(layers, self.full.recurrences) if recurrent else nn.ModuleList(layers)
+        return _repeated(layers, self.full.recurrences) if recurrent else nn.ModuleList(layers)
 
 # %% ../../nbs/models/family.ipynb #b39c540f
 _USED_BY: dict[str, Callable[[Variant], bool]] = {  # option -> whether a variant has it
@@ -151,12 +151,16 @@ def _check_fits(a: Architecture, row: Variant):
         check_choice("pool", a.pool, ("class", "mean", "all"))
     odd = [width for width in (a.dim, a.time_width or 0) if width % 2]
     split = f"{a.heads} heads do not divide a width of {a.dim}; choose heads that divide dim"
+    no_stem = row.model in ("tost-vision", "cbt") and a.patch_size not in (8, 16)
+    of_fours = row.model == "autoencoder"  # sines and cosines of rows and columns
     for is_wrong, why in (
         (not a.head_dim and a.dim % a.heads, split),
         (not 0 <= a.dropout < 1, f"dropout is {a.dropout:g}; it must be at least 0 and below 1"),
         (row.lam not in (None, a.lam), f"{a.variant} fixes lam at {row.lam}; leave lam out"),
         (row.has_steps and odd, f"{a.variant} needs even widths, not {odd}"),
         (row.stem and a.patch_size % 2, f"{a.variant} needs even patches, not {a.patch_size}"),
+        (no_stem, f"{a.variant} needs patches of 8 or 16 pixels, not {a.patch_size}"),
+        (of_fours and a.dim % 4, f"{a.variant} needs a width that 4 divides, not {a.dim}"),
         (a.depth % (a.recurrences or 1), f"{a.recurrences} recurrences do not divide {a.depth}"),
         (a.dim % (a.decoder_heads or 1), f"{a.decoder_heads} decoder heads do not divide {a.dim}"),
     ):
@@ -310,27 +314,21 @@ def init_linear(
         init_map(module, draw)
 
 # %% ../../nbs/models/family.ipynb #6b0d0006
-def init_truncated(
-    model: "Classifier",  # newly built; changed in place
-):
+def _truncated(model: "Classifier"):
     "Draw linear weights of layers and head from truncated N(0, 0.02); set biases to 0."
     for part in (*model.layers, model.head):
         init_linear(part, partial(nn.init.trunc_normal_, std=0.02))
 
 # %% ../../nbs/models/family.ipynb #6b0d0007
-def init_vit(
-    model: "Classifier",  # newly built; changed in place
-):
+def _timm(model: "Classifier"):
     "Initialise as in timm's ViT."
-    init_truncated(model)
+    _truncated(model)
     nn.init.normal_(model.tokeniser.cls_token, std=1e-6)
     if isinstance(model.tokeniser.positions, nn.Parameter):
         nn.init.trunc_normal_(model.tokeniser.positions, std=0.02)
 
 # %% ../../nbs/models/family.ipynb #6b0d0008
-def init_alpha(
-    model: "Classifier",  # newly built; changed in place
-):
+def _alpha(model: "Classifier"):
     "Initialise as in CRATE-alpha's training code; the dictionaries already match."
     init_linear(model.tokeniser.embed, nn.init.kaiming_uniform_)
     nn.init.normal_(model.tokeniser.cls_token, std=1e-6)
@@ -346,20 +344,14 @@ def init_alpha(
 # name -> initialisation of a newly built model, in place
 INITS: dict[str, Callable[["Classifier"], None]] = {
     "pytorch": lambda model: None,
-    "truncated": init_truncated,
-    "vit": init_vit,
-    "crate-alpha": init_alpha,
+    "truncated": _truncated,
+    "vit": _timm,
+    "crate-alpha": _alpha,
 }
 
 # %% ../../nbs/models/family.ipynb #008ef227
-def recurrences(
-    layers: Sequence[Layer],  # with weights of their own
-    times: int,  # applications of each
-) -> nn.ModuleList:  # of modules that share their parts
-    """Layers applied several times in a row.
-
-    A state dict has each layer once, and once the map of the step sizes, which all layers share.
-    """
+def _repeated(layers: Sequence[Layer], times: int) -> nn.ModuleList:
+    "Layers applied several times in a row; a state dict has their parts and the steps' map once."
     modules = [_again(layer) for layer in layers for _ in range(times)]
     for i, module in enumerate(modules if layers[0].steps else ()):
         module.steps = _again(layers[0].steps)
@@ -436,15 +428,6 @@ class LayeredModel(nn.Module):
         "Fields of the architecture."
         return asdict(self.architecture)
 
-    @classmethod
-    def from_pretrained(
-        cls,
-        name: str | Path,  # a folder, its `model.safetensors`, or the id of a model on the hub
-        **options: Any,  # of `huggingface_hub.snapshot_download`, such as `revision`
-    ) -> Self:  # in float32 and evaluation mode, on the CPU
-        "Load a model; a `UserError` if its files are absent, damaged or of another class."
-        return resolve("crate_nb.models.hub:load")(cls, name, **options)
-
     def save_pretrained(
         self,
         folder: str | Path,  # new or empty, but for hidden files
@@ -452,8 +435,8 @@ class LayeredModel(nn.Module):
         card: str | None = None,  # markdown; None: one without figures
         force: bool = False,  # replace a saved model
     ) -> Path:  # the folder, with `model.safetensors`, `config.json` and `README.md`
-        "Save a folder for the Hugging Face hub; a `UserError` if it holds something."
-        return resolve("crate_nb.models.hub:save")(self, folder, half, card, force)
+        "Save for `from_pretrained`; a `UserError` if the folder holds something."
+        return resolve("crate_nb.models.hub:_save")(self, folder, half, card, force)
 
 # %% ../../nbs/models/family.ipynb #6b0d000f
 class LayeredClassifier(LayeredModel):
@@ -647,20 +630,6 @@ def official_sizes(
 ) -> dict[str, dict[str, int]]:  # name -> fields of `Architecture`
     "The published sizes of a variant; CRATE's sizes for variants without published ones."
     return _OTHER_SIZES.get(variant.removesuffix("-class").removesuffix("-vision"), MODEL_SIZES)
-
-# %% ../../nbs/models/family.ipynb #6b0d0031
-def official_heads(
-    variant: str,  # a row of `VARIANTS`
-    dim: int,  # d
-) -> int:  # K
-    "The number of heads of the published size with this width."
-    widths = {size["dim"]: size["heads"] for size in official_sizes(variant).values()}
-    if dim in widths:
-        return widths[dim]
-    raise UserError(
-        f"a checkpoint of width {dim} matches no official size ({', '.join(map(str, widths))}); "
-        "give its number of heads, load_official(state, heads=...)"
-    )
 
 # %% ../../nbs/models/family.ipynb #d3a3ad38
 def crate_tiny(**kw: Any) -> CRATE:

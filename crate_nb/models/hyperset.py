@@ -9,8 +9,7 @@ __all__ = ['bisoftmax', 'BiSoftmaxAttention', 'TiedMLP', 'TokenSteps']
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch import Tensor
 from ..objective.rates import project
-from .compress import COMPRESS, Sublayer, SubspaceAttention
-from .sparsify import SPARSIFY
+from .compress import Sublayer, SubspaceAttention
 
 # %% ../../nbs/models/hyperset.ipynb #1af76730
 def bisoftmax(
@@ -83,10 +82,7 @@ class TiedMLP(Sublayer):
         self.V = nn.Linear(dim, dim, bias=False).weight  # (m, d)
         self.norm = nn.RMSNorm(dim)
 
-    def forward(
-        self,
-        z: Tensor,  # tokens (..., d)
-    ) -> Tensor:  # (..., d)
+    def forward(self, z: Tensor) -> Tensor:  # (..., d)
         "Apply the perceptron, without skip connection."
         return F.gelu(self.norm(F.linear(z, self.V))) @ self.V
 
@@ -141,7 +137,3 @@ class TokenSteps(nn.Module):
         "The step sizes of one sublayer."
         read = F.gelu(self.embed(self.waves()) + self.norm(z))
         return F.linear(read, self.out.weight.chunk(2)[sublayer], self.out.bias.chunk(2)[sublayer])
-
-# %% ../../nbs/models/hyperset.ipynb #a6d6a587
-COMPRESS["bisoftmax"] = BiSoftmaxAttention
-SPARSIFY["tied-mlp"] = TiedMLP

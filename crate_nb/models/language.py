@@ -61,14 +61,10 @@ class LanguageModel(nn.Module):
         Number of layers L.
     heads : int, default 6
         Subspaces per layer K, which divides d.
-    eta : float, default 0.1
-        Step size of ISTA, or of the attention of AoT.
-    lam : float, default 0.1
-        ISTA's l1 weight.
+    eta, lam : float, default 0.1
+        Step size of ISTA, or of the attention of AoT; ISTA's l1 weight.
     dropout : float, default 0.0
         Dropout after positions, in attention, and after the maps that end a sublayer.
-    last_norm : bool, default True
-        Whether a LayerNorm precedes the logits.
 
     Raises
     ------
@@ -101,23 +97,18 @@ class LanguageModel(nn.Module):
         eta: float = 0.1,
         lam: float = 0.1,
         dropout: float = 0.0,
-        last_norm: bool = True,
     ):
         super().__init__()
         row = LANGUAGE[check_choice("language model", variant, LANGUAGE)]
         Architecture(dim=dim, depth=depth, heads=heads, eta=eta, lam=lam, dropout=dropout)
         self.context, self.dropout = context, dropout
-        lam = lam if row.lam is None else row.lam
-        options = dict(eta=eta, lam=lam, context=context)
+        options = dict(eta=eta, lam=lam if row.lam is None else row.lam, context=context)
         layers = [Layer(row, dim, heads, dropout, **options) for _ in range(depth)]
         if not layers[0].compress.causal:
-            raise UserError(
-                f"{type(layers[0].compress).__name__} has no causal form, so later tokens would "
-                f"leak; choose another compress, or a row of LANGUAGE: {', '.join(LANGUAGE)}"
-            )
+            raise UserError(f"{row.compress!r} has no causal form; choose another compress")
         self.embed, self.positions = nn.Embedding(vocabulary, dim), nn.Embedding(context, dim)
         self.layers = cast(Sequence[Layer], nn.ModuleList(layers))
-        self.norm = nn.LayerNorm(dim, row.norm_eps) if last_norm else nn.Identity()
+        self.norm: nn.Module = nn.LayerNorm(dim, row.norm_eps)
         _init(self)
 
     def tokens(
@@ -126,14 +117,9 @@ class LanguageModel(nn.Module):
     ) -> Tensor:  # Z^0 (B, N, d)
         "Embed the ids; raise a `UserError` for more than `context` of them."
         if x.shape[1] > self.context:
-            raise UserError(
-                f"ids of shape {tuple(x.shape)}; this model reads at most {self.context} tokens"
-            )
+            raise UserError(f"{x.shape[1]} tokens; this model reads at most {self.context}")
         z = self.embed(x) + self.positions.weight[: x.shape[1]]
         return F.dropout(z, self.dropout, self.training)
-
-    def _logits(self, z: Tensor) -> Tensor:  # Z^L (B, N, d) -> products with all embeddings
-        return F.linear(self.norm(z), self.embed.weight)
 
     def forward(
         self,
@@ -143,11 +129,11 @@ class LanguageModel(nn.Module):
         "Predict the next id at each position."
         if return_layers:
             zs = LayerTokens([self.tokens(x)], self.layers)
-            return self._logits(zs[-1]), zs
+            return F.linear(self.norm(zs[-1]), self.embed.weight), zs
         z = self.tokens(x)
         for layer in self.layers:
             z = layer(z)
-        return self._logits(z)
+        return F.linear(self.norm(z), self.embed.weight)
 
 # %% ../../nbs/models/language.ipynb #87504376
 @torch.no_grad()
@@ -246,7 +232,13 @@ def load_language(
             context=len(ours["positions.weight"]),
             dim=ours["embed.weight"].shape[1],
             depth=len(numbers_of(ours, "layers.")),
-            last_norm=kind == "tost" or "norm.weight" in ours,
         )
-        model = build_fitting(lambda: LanguageModel(kind, heads=heads, **sizes), ours)
+
+        def build():
+            model = LanguageModel(kind, heads=heads, **sizes)
+            if kind == "crate" and "norm.weight" not in ours:
+                model.norm = nn.Identity()
+            return model
+
+        model = build_fitting(build, ours)
     return model.eval()

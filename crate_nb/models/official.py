@@ -14,20 +14,28 @@ from torch import Tensor
 from ..core import UserError, check_choice, user_errors
 from .layer import VARIANTS
 from .family import Architecture, Classifier, LayeredModel
-from .family import make_model, official_heads
-from .checkpoints import CheckpointFormat, FORMATS, agreed, build_fitting
+from .family import make_model, official_sizes
+from .checkpoints import CheckpointFormat, FORMATS, build_fitting
 from .checkpoints import from_official, kernels_as_rows, numbers_of
 from .checkpoints import recognise, unwrap
 
 # %% ../../nbs/models/official.ipynb #6b0d0010
+_Tensors = dict[str, Tensor]  # by name
 _EMBED, _STEM = "tokeniser.embed.1.weight", "stem.0.0.weight"  # first map of a model
 
 
-def _patch_of(ours: Mapping[str, Tensor], channels: int | None) -> tuple[int, int]:
+def _agreed(name: str, own: int, given: int | None) -> int:
+    "What the tensors determine; a `UserError` if the caller gave another value."
+    if given not in (None, own):
+        raise UserError(f"the checkpoint has {own} {name}, not {given}; leave {name} out")
+    return own
+
+
+def _patch_of(ours: _Tensors, channels: int | None) -> tuple[int, int]:
     "Side and channels of a patch; raise a `UserError` if it is no square."
     first = ours[_STEM if _STEM in ours else _EMBED]
     if first.ndim == 4:  # of a convolution
-        channels = agreed("channels", first.shape[1], channels)
+        channels = _agreed("channels", first.shape[1], channels)
     channels = channels or 3
     if _STEM in ours:  # each convolution halves the sides of an image
         return 2 ** len(numbers_of(ours, "stem.")), channels
@@ -41,10 +49,8 @@ def _patch_of(ours: Mapping[str, Tensor], channels: int | None) -> tuple[int, in
     return side, channels
 
 
-def _image_size(
-    ours: Mapping[str, Tensor], patch: int, said: int | Sequence[int] | None
-) -> tuple[int, int]:  # height and width
-    "The image size; raise a `UserError` if the positions, if any, do not determine or fit it."
+def _image_size(ours: _Tensors, patch: int, said: int | Sequence[int] | None) -> tuple[int, int]:
+    "Height and width; a `UserError` if the positions, if any, do not determine or fit them."
     positions = ours.get("positions", ours.get("tokeniser.positions"))
     patches = None if positions is None else positions.shape[1] - 1
     if said is None:
@@ -58,16 +64,22 @@ def _image_size(
     return height, width
 
 # %% ../../nbs/models/official.ipynb #14ebcda6
+def _published_heads(variant: str, dim: int) -> int:
+    "The number of heads of the published size with this width."
+    widths = {size["dim"]: size["heads"] for size in official_sizes(variant).values()}
+    if dim in widths:
+        return widths[dim]
+    raise UserError(
+        f"a checkpoint of width {dim} matches no official size ({', '.join(map(str, widths))}); "
+        "give its number of heads, load_official(state, heads=...)"
+    )
+
+
 def _architecture_of(
-    form: CheckpointFormat,
-    theirs: Mapping[str, Tensor],
-    ours: Mapping[str, Tensor],
-    heads: int | None = None,
-    channels: int | None = None,
-    image_size: int | Sequence[int] | None = None,
-    **kw,
+    form: CheckpointFormat, theirs: _Tensors, ours: _Tensors, given: dict[str, Any]
 ) -> Architecture:
     "Infer the architecture from the shapes of the tensors, by their names and by ours."
+    heads = given.pop("heads", None)
     variant, depth = form.variant, len(numbers_of(ours, "layers."))
     if variant == "crate" and "layers.0.output.weight" not in ours:
         variant = "crate-identity"
@@ -75,8 +87,8 @@ def _architecture_of(
         variant = "vit-class"
     row = VARIANTS[variant]
     outputs, dim = ours["head.1.weight" if row.task == "classification" else "head.weight"].shape
-    patch, channels = _patch_of(ours, channels)
-    height, width = _image_size(ours, patch, image_size)
+    patch, channels = _patch_of(ours, given.pop("channels", None))
+    height, width = _image_size(ours, patch, given.pop("image_size", None))
     sizes: dict[str, Any] = dict(image_size=height, image_width=width, patch_size=patch)
     sizes |= dict(channels=channels, dim=dim, depth=depth)
     if row.task == "classification":
@@ -84,21 +96,21 @@ def _architecture_of(
     else:
         sizes["decoder_depth"] = len(numbers_of(ours, "decoder."))
     if row.recurrent:
-        times = kw.get("recurrences") or max(12 // depth, 1)
-        kw |= dict(depth=depth * times, recurrences=times)
-        kw["time_width"] = ours["layers.0.steps.embed.0.weight"].shape[1]
+        times = given.get("recurrences") or max(12 // depth, 1)
+        given |= dict(depth=depth * times, recurrences=times)
+        given["time_width"] = ours["layers.0.steps.embed.0.weight"].shape[1]
     inner = len(ours["layers.0.compress.U"]) if "layers.0.compress.U" in ours else dim
     if form.heads:
-        heads = agreed("heads", form.heads(theirs), heads)
+        heads = _agreed("heads", form.heads(theirs), heads)
     elif heads is None and variant == "crate-identity":
         heads = 1  # the official CRATE has no output map if it has one head
     elif heads is None:
-        heads = official_heads(variant, dim) if inner == dim else max(inner // 64, 1)
+        heads = _published_heads(variant, dim) if inner == dim else max(inner // 64, 1)
     head_dim = None if inner == dim else inner // heads
-    return Architecture(variant, **sizes | dict(heads=heads, head_dim=head_dim) | kw)
+    return Architecture(variant, **sizes | dict(heads=heads, head_dim=head_dim) | given)
 
 # %% ../../nbs/models/official.ipynb #6b0d0062
-def _one_head(theirs: Mapping[str, Tensor], read: str) -> dict[str, Tensor]:
+def _one_head(theirs: _Tensors, read: str) -> _Tensors:
     "Merge the two last linear maps of CRATE's demo, or take only the first."
     check_choice("head", read, ("classes", "features"))
     rest = {k: v for k, v in theirs.items() if k not in ("head.weight", "head.bias")}
@@ -110,14 +122,12 @@ def _one_head(theirs: Mapping[str, Tensor], read: str) -> dict[str, Tensor]:
     return rest
 
 # %% ../../nbs/models/official.ipynb #6b0d0011
-def _load(
-    form: CheckpointFormat, theirs: dict[str, Tensor], given: Mapping[str, Any]
-) -> LayeredModel:
+def _load(form: CheckpointFormat, theirs: _Tensors, given: Mapping[str, Any]) -> LayeredModel:
     "Build the model of a checkpoint with the options of `Architecture` that are given."
     if "decoder_pos_embed" in theirs:
         theirs.pop("pos_embed", None)  # of MAE's encoder; CRATE's code reads the decoder's
     ours = from_official(theirs, form)
-    a = _architecture_of(form, theirs, ours, **{**form.usual, **given})
+    a = _architecture_of(form, theirs, ours, {**form.usual, **given})
     if _EMBED in ours and ours[_EMBED].ndim == 4:
         ours[_EMBED] = kernels_as_rows(ours[_EMBED])
     if form.variant == "vit-mae":  # trained without these biases

@@ -227,7 +227,7 @@ def _compare_with_levels(run: _Run):
     p.least = loss if p.least is None else min(loss, p.least)
     for level in c.levels[len(p.levels) :]:
         if loss <= level:
-            write_atomic(run.level_file(level), pack_weights(run.step.model, record=c.id))
+            write_atomic(run.level_file(level), pack_weights(run.step.model, record=c.id)[0])
             p.levels.append(dict(level=level, loss=loss, steps=run.steps))
 
 
@@ -349,7 +349,8 @@ def _keep(run: _Run, store: Store) -> Record:
     record = _record_of(run)
     # Weights before the record: a run killed in between has no record, and resumes from its
     # checkpoint.
-    write_atomic(store.weights(record.id), pack_weights(run.step.model, record=record.id))
+    weights, _ = pack_weights(run.step.model, record=record.id)
+    write_atomic(store.weights(record.id), weights)
     for level in record.reached():
         write_atomic(store.weights(record.id, level), run.level_file(level).read_bytes())
     store.put(record)

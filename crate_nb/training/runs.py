@@ -21,8 +21,6 @@ from ..models.compress import COMPRESS
 from ..models.sparsify import SPARSIFY
 from ..models.layer import VARIANTS
 from ..models.family import Architecture
-from ..models.masked import check_masked
-from ..models.tost import check_stem
 from .optimizers import OPTIMIZERS, SCHEDULES
 
 # %% ../../nbs/training/runs.ipynb #cb44a35a
@@ -169,7 +167,7 @@ def unused_options(
 ) -> set[str]:  # fields of a `RunConfig`
     "The options that have no effect in a variant."
     row = VARIANTS[check_choice("variant", variant, VARIANTS)]
-    halves = resolve(COMPRESS[row.compress]), SPARSIFY[row.sparsify]
+    halves = resolve(COMPRESS[row.compress]), resolve(SPARSIFY[row.sparsify])
     unused = {name for name in ("eta", "lam") if not any(_takes(half, name) for half in halves)}
     if row.lam is not None:  # the variant fixes it
         unused.add("lam")
@@ -181,10 +179,9 @@ def _check_model(config: "RunConfig"):
     row = VARIANTS[check_choice("variant", config.variant, VARIANTS)]
     side, patch = config.image_size, config.patch_size
     Architecture(config.variant, side, patch, dim=config.dim, heads=config.heads)
-    if row.model in ("tost-vision", "cbt"):
-        check_stem(config.dim, config.patch_size)
-    elif row.model == "autoencoder":
-        check_masked(config.image_size, config.patch_size, config.dim, config.mask_ratio)
+    if row.model == "autoencoder":
+        kept_patches = resolve("crate_nb.models.masked:kept_patches")
+        kept_patches((side // patch) ** 2, config.mask_ratio)
     for name in unused_options(config.variant):
         if getattr(config, name) != RunConfig.model_fields[name].default:
             raise UserError(f"{name} has no effect in variant {config.variant}; omit it")
