@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['EMBEDDINGS', 'INITS', 'MODELS', 'MODEL_SIZES', 'Architecture', 'check_images', 'patchify', 'LayerTokens', 'ConvStem',
            'prepend', 'sine_positions', 'Tokeniser', 'init_map', 'init_linear', 'LayeredModel', 'LayeredClassifier',
-           'TwiceNorm', 'Classifier', 'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes',
-           'crate_tiny', 'count_parameters']
+           'Classifier', 'model_paths', 'classifiers', 'make_model', 'CRATE', 'official_sizes', 'crate_tiny',
+           'count_parameters']
 
 # %% ../../nbs/models/family.ipynb #d5409c46
 from collections.abc import Callable, Iterable, Sequence
@@ -474,14 +474,10 @@ class LayeredClassifier(LayeredModel):
         return self.classify(z)
 
 # %% ../../nbs/models/family.ipynb #6b0d0051
-class TwiceNorm(nn.LayerNorm):
+class _TwiceNorm(nn.LayerNorm):
     "LayerNorm applied twice, as in the head of the ViT of CRATE's repository."
 
-    def forward(
-        self,
-        z: Tensor,  # (..., d)
-    ) -> Tensor:  # (..., d)
-        "LN(LN(z)) with the same weights."
+    def forward(self, z: Tensor) -> Tensor:  # (..., d)
         return super().forward(super().forward(z))
 
 # %% ../../nbs/models/family.ipynb #a675fc2f
@@ -498,7 +494,7 @@ class Classifier(LayeredClassifier):
         a = architecture
         self.tokeniser = Tokeniser(a)
         self.layers = cast(Sequence[Layer], a.stack())
-        norm = TwiceNorm if a.norm_twice else nn.LayerNorm
+        norm = _TwiceNorm if a.norm_twice else nn.LayerNorm
         last = norm(a.dim, a.full.head_eps)
         self.head = nn.Sequential(last, nn.Linear(a.dim, a.num_classes))
         self.pool = a.full.pool
