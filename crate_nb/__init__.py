@@ -35,7 +35,7 @@ _MODULES = {  # module -> names offered here
     "measures.correlation": "tau",
     "study.pretrained": "export predict",
     "measures.intervals": "Estimate",
-    "study.claims": "Claim answer_of claim",
+    "study.claims": "Claim answer_of",
     "study.frames": "runs",
     "study.results": "open_result saved_answers",
 }

@@ -34,12 +34,6 @@ def train_again(
 _CIRCUMSTANCES = "data_digest package commit torch device threads dtype compiled".split()
 
 
-def _other_circumstances(record: Record, again: Record) -> str:
-    then, now = record.provenance, again.provenance
-    changed = [k for k in _CIRCUMSTANCES if (then.get(k) or None) != (now.get(k) or None)]
-    return "; ".join(f"{k} {then.get(k)} then, {now.get(k)} now" for k in changed)
-
-
 def compare_trained(
     record: Record,  # the stored record
     again: Record,  # from `train_again`
@@ -48,9 +42,10 @@ def compare_trained(
     "Compare two trainings of a run; a `UserError` if circumstances do not explain a difference."
     verdict, table = compare_runs(record, again, Store(scale))
     if verdict == "the same":
-        what = "history, probes and final metrics"
-        return True, f"the same, bit for bit: {what} of {record.id}"
-    other = _other_circumstances(record, again)
+        return True, f"the same, bit for bit: history, probes and final metrics of {record.id}"
+    then, now = record.provenance, again.provenance
+    changed = [k for k in _CIRCUMSTANCES if (then.get(k) or None) != (now.get(k) or None)]
+    other = "; ".join(f"{k} {then.get(k)} then, {now.get(k)} now" for k in changed)
     if not other:
         moved = table.loc[table.difference != 0, ["metric", "record", "again"]].to_numpy()
         listed = "; ".join("{} {:.4f}, again {:.4f}".format(*row) for row in moved)
@@ -61,8 +56,8 @@ def compare_trained(
     if verdict == "different":
         raise UserError(f"{record.id} is different; circumstances that changed: {other}")
     shown = table.round(4).to_string(index=False)
-    causes = f"possible causes: {other}"
-    return False, f"{shown}\n{verdict} (two seeds differ by up to `allowed`); {causes}"
+    found = f"{verdict} (two seeds differ by up to `allowed`)"
+    return False, f"{shown}\n{found}; possible causes: {other}"
 
 # %% ../../nbs/study/rerun.ipynb #8763a12b2bbd4a93a75aff182afb95dc
 def compare_measured(
@@ -74,9 +69,8 @@ def compare_measured(
     table = compare_measures(record, again)
     shown = table.to_string(index=False, float_format="{:.6g}".format)
     wrong, within = ", ".join(table.measure[~table.agrees]), f"within {MEASURE_TOLERANCE:.0%}"
-    if not wrong:
-        return f"{shown}\nthe same measures, {within}: all {len(table)} of {record.id}"
-    if is_same_run:
+    if wrong and is_same_run:
         raise UserError(f"the model is the same, but these measures do not agree {within}: {wrong}")
-    others = f"{wrong} (the others agree {within})"
-    return f"{shown}\nthe runs differ, and so do these measures: {others}"
+    differ = f"the runs differ, and so do these measures (the others agree {within}): {wrong}"
+    same = f"the same measures, {within}: all {len(table)} of {record.id}"
+    return f"{shown}\n{differ if wrong else same}"

@@ -5,15 +5,16 @@
 # %% auto #0
 __all__ = ['GROUPS', 'ANSWERS', 'HOW_TO_READ', 'Result', 'read_results', 'chosen', 'Parameters', 'ResultPlan', 'ResultRuns',
            'ResultSession', 'open_result', 'saved_results', 'saved_answers', 'nearest_answers', 'other_signs',
-           'sign_now', 'at_other_scales', 'in_words']
+           'sign_now', 'in_words']
 
 # %% ../../nbs/study/results.ipynb #73b7d13f
 import ast, io, json, re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any, NoReturn
-import matplotlib.pyplot as plt, pandas as pd, pydantic, yaml
+import matplotlib.pyplot as plt, numpy as np, pandas as pd, pydantic, yaml
 from IPython.display import Image, Markdown, display
 from ..core import UserError, check_choice, home, pick_device, project_root, user_errors
 from ..core import visible
@@ -28,9 +29,9 @@ from ..training.sweeps import TRAIN, dataset_label, execution_of, plan, sweep_lo
 from ..training.measured import MEASURE_PUBLISHED
 from ..measures.intervals import MIN_SEEDS
 from .claims import Claim, found_in_words, summary
-from .frames import cost_of, frame_of, recorded_label, records_of
-from .figures import Saved, as_png, markdown_table, read_parameters, read_saved
-from .figures import save_figure, save_table
+from .frames import frame_of, recorded_label, records_of
+from .figures import Saved, as_png, markdown_table, read_saved
+from .figures import save_figure, save_table, use_style
 
 # %% ../../nbs/study/results.ipynb #f35df5dc
 GROUPS = {  # folder of nbs -> heading
@@ -44,10 +45,9 @@ def _experiments(text: str) -> tuple[str, ...]:
     return tuple(check_choice("experiment", name, EXPERIMENTS) for name in text.split())
 
 
-class Result(pydantic.BaseModel):
+class Result(pydantic.BaseModel, frozen=True, strict=True, extra="forbid"):
     "The front matter of a result's notebook."
 
-    model_config = pydantic.ConfigDict(frozen=True, strict=True, extra="forbid")
     name: str  # name for `--only`, and usual prefix of its files
     title: str  # heading
     question: str  # its question, in one sentence
@@ -84,13 +84,6 @@ def _words(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {}
 
 
-def _read_result(notebook: Path) -> Result:
-    with reading_fields(f"front matter of {notebook}", "see the other notebooks of its folder"):
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        matter = yaml.safe_load("".join(cells[0]["source"]).strip("-\n")) or {}
-        return Result(**matter, **_words(cells), notebook=notebook)
-
-
 def read_results(
     nbs: Path | None = None,  # the folder of notebooks; None: the clone's
 ) -> dict[str, Result]:  # name -> result, group by group
@@ -98,7 +91,10 @@ def read_results(
     found: dict[str, Result] = {}
     nbs = nbs or project_root() / "nbs"
     for path in (path for group in GROUPS for path in visible(nbs / group, "*.ipynb")):
-        result = _read_result(path)
+        with reading_fields(f"front matter of {path}", "see the other notebooks of its folder"):
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            matter = yaml.safe_load("".join(cells[0]["source"]).strip("-\n")) or {}
+            result = Result(**matter, **_words(cells), notebook=path)
         if result.name in found:
             raise UserError(f"{path} and {found[result.name].notebook} share a name; rename one")
         found[result.name] = result
@@ -294,6 +290,13 @@ HOW_TO_READ = (  # a table of answers
 )
 
 
+def _cost_of(records: Sequence[Record]) -> tuple[int, float]:
+    "Runs of a seed, and core-seconds of each from the median run on a CPU (0: all ran on a GPU)."
+    on_cores = [r.seconds for r in records if not r.is_of_gpu]
+    cells = len({r.config.replace(seed=0) for r in records})
+    return cells, float(np.median(on_cores or [0.0]))
+
+
 def _shown(line: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "claim": f"{line['claim']} ({line['source']}; `{line['id']}`)",
@@ -380,7 +383,7 @@ class ResultSession(ResultRuns):
         "Show the answers to its claims."
         claims = list(claims)
         experiments = {claim.experiment for claim in claims} - {None}
-        costs = {e: cost_of(self.recorded_of(str(e))) for e in experiments}
+        costs = {e: _cost_of(self.recorded_of(str(e))) for e in experiments}
         lines = [summary(claim, data, costs.get(claim.experiment)) for claim in claims]
         shown = pd.DataFrame(map(_shown, lines))
         shown = shown.loc[:, (shown != "").any()]  # without empty columns
@@ -388,17 +391,30 @@ class ResultSession(ResultRuns):
         saved = pd.DataFrame([dict(id=line["id"]) | here | line for line in lines])
         caption = f"{HOW_TO_READ} {caption}".strip()
         self.table(shown, f"{self.name}_answers", ANSWERS, caption, saved)
-        every = saved_answers(project_root() / "figures")
-        mine = every[every["result"] == self.name]
-        text = mine.drop_duplicates("id").set_index("id").claim
-        others = "; ".join(f"{text[id]}, {signs}" for id, signs in at_other_scales(mine).items())
+        nearest = nearest_answers(saved_answers(project_root() / "figures")).sort_values("id")
+        mine = nearest[(nearest["result"] == self.name) & (nearest.elsewhere != "")]
+        others = "; ".join(mine.claim + ", " + mine.elsewhere)
         elsewhere = f"**Other scales.** {others}." if others else ""
         for notes in filter(None, [_differences_from_source(saved), elsewhere]):
             display(Markdown(notes))
 
 # %% ../../nbs/study/results.ipynb #d5ed6a06
+_PLAIN = (str, int, float, list, tuple, dict, NoneType)  # what a parameter may be
+
+
+def _read_parameters(namespace: dict[str, Any], model: type[Parameters]) -> Parameters:
+    "Validate the parameters of a notebook; a `UserError` for an unknown name or a bad value."
+    known = model.model_fields
+    if "_parameters" not in namespace:  # else the cell runs again, after others
+        given = namespace.keys() - {"In", "Out"}
+        for name in sorted(n for n in given if n[0] != "_" and isinstance(namespace[n], _PLAIN)):
+            check_choice("parameter", name, known)
+    namespace["_parameters"] = model(**{n: namespace[n] for n in known if n in namespace})
+    return namespace["_parameters"]
+
+
 def open_result(
-    name: str, namespace: Mapping[str, Any], model: type[Parameters] = Parameters
+    name: str, namespace: dict[str, Any], model: type[Parameters] = Parameters
 ) -> ResultSession:
     """Open a result with the parameters of its notebook.
 
@@ -406,7 +422,7 @@ def open_result(
     ----------
     name : str
         Name in the front matter, such as tab3.
-    namespace : mapping of str to object
+    namespace : dict of str to object
         `globals()` of the notebook.
     model : type, default Parameters
         A subclass, if the notebook has further parameters.
@@ -431,7 +447,8 @@ def open_result(
     """
     results = read_results()
     about = results[check_choice("result", name, results)]
-    p = read_parameters(dict(namespace), model)
+    use_style()
+    p = _read_parameters(namespace, model)
     tiny = () if about.rule else QUICK_SCALES
     if about.only_at and p.scale not in (None, about.only_at, *tiny):
         raise UserError(f"{name} is only drawn at scale {about.only_at}; omit the scale")
@@ -488,11 +505,16 @@ def nearest_answers(
 ) -> pd.DataFrame:  # one row per claim
     """Answer to each claim at the scale nearest to the paper, preferably with three seeds.
 
-    An answer at scale quick or smoke counts only if no other scale has the claim.
+    An answer at scale quick or smoke counts only if no other scale has the claim. The column
+    `elsewhere` holds other signs from three seeds or more, such as `small: fails`.
     """
     order = answers.scale.isin(QUICK_SCALES) * 2 + (answers.n < MIN_SEEDS)
     by_order = answers.loc[order.sort_values(kind="stable").index]
-    return by_order.drop_duplicates("id").sort_index()
+    nearest = by_order.drop_duplicates("id").sort_index()
+    differs = answers.sign != answers.id.map(nearest.set_index("id").sign)
+    there = answers[differs & (answers.n >= MIN_SEEDS)]
+    elsewhere = (there.scale + ": " + there.sign).groupby(there.id).agg(", ".join)
+    return nearest.assign(elsewhere=nearest.id.map(elsewhere).fillna(""))
 
 
 def other_signs(
@@ -515,19 +537,8 @@ def sign_now(
     "The sign of a claim as it is saved."
     id, _, setting = claim.partition(", ")
     row = answers[answers.id == id].iloc[:1]
-    if not setting:
-        return "".join(row.sign) or "not run"
-    others = other_signs("".join(row.other_settings))
-    return next((sign for name, _, sign in others if name == setting), "not run")
-
-
-def at_other_scales(
-    answers: pd.DataFrame,  # from `saved_answers`
-) -> pd.Series:  # id -> such as `small: fails`; only claims with a difference
-    "Where a claim has another sign at another scale, from three seeds or more."
-    nearest = nearest_answers(answers).set_index("id").sign
-    there = answers[(answers.n >= MIN_SEEDS) & (answers.sign != answers.id.map(nearest))]
-    return (there.scale + ": " + there.sign).groupby(there.id).agg(", ".join)
+    signs = [("", "", sign) for sign in row.sign] + other_signs("".join(row.other_settings))
+    return next((sign for name, _, sign in signs if name == setting), "not run")
 
 
 def in_words(
