@@ -37,13 +37,7 @@ _STYLE: Any = {
 
 
 def use_style():
-    """Use the house style for all later figures of this process.
-
-    Examples
-    --------
-    >>> from crate_nb.study.figures import use_style
-    >>> use_style()
-    """
+    "Use the house style for all later figures of this process."
     mpl.rcdefaults()  # whatever a matplotlibrc says
     sns.set_theme(context="paper", style="ticks", palette="colorblind", rc=_STYLE)
 
@@ -154,28 +148,11 @@ def read_saved(
         return Saved.model_validate(parse_json(content) | dict(name=path.stem))
 
 # %% ../../nbs/study/figures.ipynb #06eeb4a7
-def plus_minus(i: Estimate, digits: int = 2) -> str:
-    """Mean and half-width of a 95 % interval, as text.
-
-    Parameters
-    ----------
-    i : Estimate
-        A mean over seeds.
-    digits : int, default 2
-        Number of decimals.
-
-    Returns
-    -------
-    str
-        Such as 1.00 ± 0.25; only the mean for fewer than three values, or equal ones.
-
-    Examples
-    --------
-    >>> from crate_nb import Estimate
-    >>> from crate_nb.study.figures import plus_minus
-    >>> plus_minus(Estimate([1.0, 2.0, 3.0]))
-    '2.00 ± 2.48'
-    """
+def plus_minus(
+    i: Estimate,  # a mean over seeds
+    digits: int = 2,  # number of decimals
+) -> str:  # such as 1.00 ± 0.25; only the mean for fewer than three values, or equal ones
+    "Mean and half-width of a 95 % interval, as text."
     mean = f"{i.mean:.{digits}f}"
     has_width = i.n >= MIN_SEEDS and i.low < i.high
     return f"{mean} ± {i.high - i.mean:.{digits}f}" if has_width else mean
@@ -266,15 +243,6 @@ def machine_name(
     return f"{device_name(engine.device)}, {kind}"
 
 # %% ../../nbs/study/figures.ipynb #d467f5ff
-def _seconds(call: Callable[[], object], wait: Callable[[], object]) -> float:
-    "Time one call, with the GPU idle before and after."
-    wait()
-    start = time.perf_counter()
-    call()
-    wait()
-    return time.perf_counter() - start
-
-
 def side_by_side(
     calls: dict[str, Callable[[], object]],  # name -> timed function
     device: torch.device = torch.device("cpu"),  # we wait for a GPU before and after each call
@@ -283,7 +251,15 @@ def side_by_side(
 ) -> dict[str, float]:  # median seconds of each
     "Time several calls in turn, so that other load on the machine affects all of them equally."
     wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    rounds = [{k: _seconds(call, wait) for k, call in calls.items()} for _ in range(warm + repeat)]
+
+    def seconds(call: Callable[[], object]) -> float:
+        wait()
+        start = time.perf_counter()
+        call()
+        wait()
+        return time.perf_counter() - start
+
+    rounds = [{k: seconds(call) for k, call in calls.items()} for _ in range(warm + repeat)]
     return pd.DataFrame(rounds[warm:]).median().to_dict()
 
 # %% ../../nbs/study/figures.ipynb #9e322ab4
@@ -293,8 +269,7 @@ def product_rate(
 ) -> float:  # FLOP/s
     "The rate of a large matrix product, with torch's current number of threads."
     n = 2048 if device.type == "cpu" else 8192
-    a = torch.randn(n, n, device=device, dtype=dtype)
-    b = torch.randn(n, n, device=device, dtype=dtype)
+    a, b = torch.randn(2, n, n, device=device, dtype=dtype)
     seconds = side_by_side({"product": lambda: a @ b}, device, warm=3)["product"]
     return 2 * n**3 / seconds
 

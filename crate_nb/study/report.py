@@ -23,12 +23,9 @@ from .results import read_results, saved_answers, saved_results
 def _filled(**values: Any) -> str:
     import jinja2, markupsafe
 
-    def rc(text: str) -> str:
-        exponent = markupsafe.Markup("<i>R</i><sup>c</sup>")
-        return markupsafe.Markup(markupsafe.escape(text).replace("R^c", exponent))
-
+    rc = markupsafe.Markup("<i>R</i><sup>c</sup>")
     env = jinja2.Environment(autoescape=True, trim_blocks=True)
-    env.filters["rc"] = rc
+    env.filters["rc"] = lambda text: markupsafe.escape(text).replace("R^c", rc)
     return env.from_string(data_file("templates/report.html").read_text()).render(values)
 
 

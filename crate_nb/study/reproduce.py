@@ -90,9 +90,6 @@ def dry_run(
     return f"{table}\n\n{recorded}; {what} take {_cost(missing, order.execution)}"
 
 # %% ../../nbs/study/reproduce.ipynb #8575de54
-_VARIABLES = dict(OMP_NUM_THREADS="1", MPLBACKEND="module://matplotlib_inline.backend_inline")
-
-
 def run_notebook(
     source: Path,  # a result or a benchmark
     parameters: Mapping[str, object],  # names missing from its `parameters` cell are ignored
@@ -105,7 +102,8 @@ def run_notebook(
     # papermill writes a tuple as text
     given = {k: list(v) if type(v) is tuple else v for k, v in parameters.items() if k in taken}
     options = dict[str, Any](kernel_name="python3", cwd=os.getcwd(), progress_bar=False)
-    lines = [f"import os; os.environ.update({_VARIABLES})"]  # before the notebook imports torch
+    variables = dict(OMP_NUM_THREADS="1", MPLBACKEND="module://matplotlib_inline.backend_inline")
+    lines = [f"import os; os.environ.update({variables})"]  # before the notebook imports torch
     if script := main_script():  # whose rows the notebook needs
         lines.append(f"import runpy; runpy.run_path({script!r}, run_name='__mp_main__')")
     with tempfile.TemporaryDirectory() as tmp:
@@ -171,28 +169,25 @@ def reproduce(
     for runs, work in parts:
         if not order.recorded and not order.execution.is_late:
             sweep_local(runs, order.execution, work, order.force, check=True)
-    names = [result.name for result in order.results]
     with ThreadPoolExecutor(joblib.cpu_count()) as pool:  # one notebook per core at a time
         reasons = pool.map(partial(_draw, order), order.results)
-        drawn = progress_bar(reasons, total=len(names), unit="notebook", desc="results")
-        not_drawn = {name: why for name, why in zip(names, drawn) if why}
+        drawn = progress_bar(reasons, total=len(order.results), unit="notebook", desc="results")
+        not_drawn = {r.name: why for r, why in zip(order.results, drawn) if why}
     return write_report(order.scale), not_drawn, _missing(parts, Store(order.scale))
 
 # %% ../../nbs/study/reproduce.ipynb #f5fa002d
-_METRICS = ("val_accuracy", "test_accuracy", "test_loss", "epochs")
-
-
 def results_table(
     configs: Sequence[RunConfig],  # of a sweep
     scale: str,  # of its records
 ) -> pd.DataFrame:  # one row for each combination of the varied fields; empty without records
     "The results of a sweep: mean and half-width of the 95 % interval over seeds."
+    metrics = ("val_accuracy", "test_accuracy", "test_loss", "epochs")
     varied, cells = varied_fields(configs), defaultdict[tuple, list[dict[str, Any]]](list)
     for record in filter(None, map(Store(scale).get, configs)):
         cells[tuple(getattr(record.config, k) for k in varied)].append(record.final)
     table = []
     for cell, finals in cells.items():
-        known = pd.DataFrame(finals).filter(_METRICS).dropna(axis=1)
+        known = pd.DataFrame(finals).filter(metrics).dropna(axis=1)
         means = {metric: plus_minus(Estimate(values)) for metric, values in known.items()}
         table.append(dict(zip(varied, cell)) | means | dict(seeds=len(finals)))
     return pd.DataFrame(table)

@@ -30,10 +30,6 @@ def train_again(
         return (train_and_measure if measured else train)(record.config, execution)
 
 # %% ../../nbs/study/rerun.ipynb #10185d26023b46108eb7d9f57d49d2b3
-# of the provenance: these may change the result of a run
-_CIRCUMSTANCES = "data_digest package commit torch device threads dtype compiled".split()
-
-
 def compare_trained(
     record: Record,  # the stored record
     again: Record,  # from `train_again`
@@ -43,8 +39,10 @@ def compare_trained(
     verdict, table = compare_runs(record, again, Store(scale))
     if verdict == "the same":
         return True, f"the same, bit for bit: history, probes and final metrics of {record.id}"
+    # of the provenance: these may change the result of a run
+    circumstances = "data_digest package commit torch device threads dtype compiled".split()
     then, now = record.provenance, again.provenance
-    changed = [k for k in _CIRCUMSTANCES if (then.get(k) or None) != (now.get(k) or None)]
+    changed = [k for k in circumstances if (then.get(k) or None) != (now.get(k) or None)]
     other = "; ".join(f"{k} {then.get(k)} then, {now.get(k)} now" for k in changed)
     if not other:
         moved = table.loc[table.difference != 0, ["metric", "record", "again"]].to_numpy()
