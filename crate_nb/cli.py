@@ -114,12 +114,7 @@ def _seconds(text: str) -> float:
 )
 @_force
 @click.option("--recorded", is_flag=True, help="Train nothing; draw recorded runs and leave gaps.")
-@click.option(
-    "--dry-run",
-    "dry",
-    is_flag=True,
-    help="Only list recorded and missing runs, and estimate how long they take here.",
-)
+@click.option("--dry-run", "dry", is_flag=True, help="Only list recorded and missing runs.")
 def reproduce_command(scale, only, dataset, seeds, device, workers, budget, force, recorded, dry):
     """Reproduce the figures, tables and answers of a scale.
 

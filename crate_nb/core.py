@@ -9,7 +9,7 @@ import sys, tempfile, uuid, warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 # Idle OpenMP threads should sleep: on a busy machine, spinning threads made small float64 products
 # some fifty times slower. The setting must precede the import of torch.
@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # for annotations only
     import torch
 
 # %% auto #0
-__all__ = ['WARNED', 'UserError', 'check_choice', 'check_kind', 'user_errors', 'registered', 'resolve', 'main_script',
-           'project_root', 'data_file', 'home', 'temporary_home', 'write_atomic', 'as_path', 'read_file', 'visible',
-           'parse_json', 'content_digest', 'tensor_digest', 'seed_from', 'generator', 'pick_device', 'to_device',
-           'full_precision', 'plain_torch', 'device_name', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
+__all__ = ['WARNED', 'UserError', 'check_choice', 'user_errors', 'registered', 'resolve', 'main_script', 'project_root',
+           'data_file', 'home', 'temporary_home', 'write_atomic', 'as_path', 'read_file', 'visible', 'parse_json',
+           'content_digest', 'tensor_digest', 'seed_from', 'generator', 'pick_device', 'to_device', 'full_precision',
+           'plain_torch', 'device_name', 'warn_once', 'progress_bar', 'show_warning', 'say_skipped']
 
 # %% ../nbs/core.ipynb #467f1bb1
 class UserError(ValueError):
@@ -64,20 +64,6 @@ def check_choice(
     close = difflib.get_close_matches(str(value), names, n=1) if len(names) > 5 else []
     nearest = f"; nearest: {close[0]}" if close else ""
     raise UserError(f"unknown {name} {value!r}; allowed: {', '.join(names)}{nearest}")
-
-# %% ../nbs/core.ipynb #d0050051
-_T = TypeVar("_T")
-
-
-def check_kind(
-    value: object,  # a caller's argument
-    kind: type[_T],  # the required type
-    how: str,  # how to get such an object
-) -> _T:  # the value
-    "Return `value` if it is a `kind`; otherwise raise a `UserError` with the advice `how`."
-    if isinstance(value, kind):
-        return value
-    raise UserError(f"{reprlib.repr(value)} is not a {kind.__name__}; {how}")
 
 # %% ../nbs/core.ipynb #c0ffee31
 @contextmanager

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import scipy.linalg, torch, torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from ..core import UserError, check_kind
+from ..core import UserError
 from .compress import attend_to_few
 from .layer import VARIANTS
 from .family import Architecture, LayeredModel, sine_positions
@@ -225,7 +225,6 @@ def _observed_attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
 # %% ../../nbs/models/attention.ipynb #de415ae4
 def _attention(model: nn.Module, x: Tensor, layer: int) -> _Attention:
     model = inner_model(model)
-    check_kind(x, Tensor, "give a batch (B, C, H, W); of uint8 images: data.normalise(images)")
     if isinstance(model, LayeredModel):
         return _own_attention(model, x, layer)
     known_layers(model)  # a `UserError` for several towers, such as those of CLIP

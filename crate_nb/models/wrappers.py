@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import Any
 import torch
 from torch import Tensor, nn
-from ..core import check_kind
+from ..core import UserError
 
 # %% ../../nbs/models/wrappers.ipynb #20435364
 # what wrappers call the module that they hold, where no other module has the name
@@ -32,10 +32,13 @@ def unwrapped(
 
 
 def inner_model(
-    model: nn.Module,  # perhaps inside wrappers
+    model: object,  # perhaps inside wrappers
 ) -> nn.Module:
     "The model inside wrappers; a `UserError` for anything else, such as a list of models."
-    return unwrapped(check_kind(model, nn.Module, "give a model, such as from_pretrained(folder)"))
+    if not isinstance(model, nn.Module):
+        kind = type(model).__name__
+        raise UserError(f"a {kind} is not a Module; give a model, such as from_pretrained(folder)")
+    return unwrapped(model)
 
 
 def plain_name(

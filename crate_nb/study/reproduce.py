@@ -15,13 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 import joblib, pandas as pd
-from ..core import UserError, home, main_script, pick_device, progress_bar, write_atomic
+from ..core import UserError, home, main_script, progress_bar, write_atomic
 from ..training.runs import EXPERIMENTS, RunConfig, varied_fields
 from ..training.records import Store, training_name
 from ..training.trials import Trials
 from ..training.engine import ExecutionConfig
-from ..training.sweeps import TRAIN, Work, duration, estimate_seconds, queue
-from ..training.sweeps import sweep_local
+from ..training.sweeps import TRAIN, Work, queue, sweep_local
 from ..measures.intervals import Estimate
 from .frames import recorded_label
 from .figures import plus_minus
@@ -65,29 +64,18 @@ def plan_runs(
     return [(runs, MEASURE_PUBLISHED if measured else TRAIN) for runs, measured in parts]
 
 # %% ../../nbs/study/reproduce.ipynb #0ba57895
-def _cost(configs: Sequence[RunConfig], execution: ExecutionConfig) -> str:
-    kind = pick_device(execution.device).type
-    cores = min(max(1, len(configs)), joblib.cpu_count()) if kind == "cpu" else 1
-    timed = progress_bar(configs, desc="timing", unit="run", leave=False)  # a step of each kind
-    seconds = sum(estimate_seconds(c, execution.data, execution.device) for c in timed) / cores
-    early = any(c.stop_loss or c.levels for c in configs)
-    bound = "; an upper bound, since some runs stop early" if early else ""
-    return f"about {duration(seconds)} here ({kind}, {cores} at a time{bound})"
-
-
 def dry_run(
     order: ReproduceConfig,  # what to reproduce
-) -> str:  # a table of the runs, and a line with their number and time
-    "The recorded and missing runs, and an estimate of the time they take here."
+) -> str:  # a table of the runs, and a line with their numbers
+    "The recorded and missing runs."
     store, configs = Store(order.scale), [c for runs, _ in plan_runs(order) for c in runs]
     there = ["yes" if c in store else "missing" for c in configs]
     rows = [(c.variant, training_name(c), c.dataset, c.seed, c.id) for c in configs]
     runs = pd.DataFrame(rows, columns="variant training dataset seed id".split())
     table = runs.assign(record=there).to_string(index=False) if configs else "no runs needed"
-    missing = [c for c in configs if order.force or c not in store]
-    what = f"the {len(missing)} {'to train' if order.force else 'missing ones'}"
-    recorded = f"{there.count('yes')} of {len(configs)} runs are recorded"
-    return f"{table}\n\n{recorded}; {what} take {_cost(missing, order.execution)}"
+    recorded = there.count("yes")
+    left = len(configs) if order.force else len(configs) - recorded
+    return f"{table}\n\n{recorded} of {len(configs)} runs are recorded, {left} to train"
 
 # %% ../../nbs/study/reproduce.ipynb #8575de54
 def run_notebook(

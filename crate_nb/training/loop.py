@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, torch
 from torch import Tensor, nn
-from ..core import UserError, check_kind, home, seed_from
+from ..core import UserError, home, seed_from
 from ..core import plain_torch, progress_bar, user_errors, tensor_digest, write_atomic
 from ..objective.rates import RateUndefined
 from ..models.checkpoints import build_fitting, load_weights, read_safetensors
@@ -465,7 +465,6 @@ def train(
     >>> record.id == config.id, record.final["epochs"]
     (True, 1)
     """
-    check_kind(config, RunConfig, "make one with scale_config(scale)")
     if idle := varied_fields([config, without_idle(config)]):
         raise UserError(f"{idle[0]} has no effect without srr_layer; set srr_layer or omit it")
     execution = as_execution(execution, **options)

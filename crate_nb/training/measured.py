@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np, pandas as pd, torch, torch.nn.functional as F
 from scipy import optimize
 from torch import Tensor, nn
-from ..core import UserError, check_kind, pick_device, plain_torch
+from ..core import UserError, pick_device, plain_torch
 from ..objective.srr import SPARSITY, srr_terms
 from ..models.layer import VARIANTS, why_no_paths
 from ..models.family import Classifier, model_paths
@@ -246,7 +246,7 @@ def train_and_measure(
 ) -> Record:
     "Train a run unless it is recorded, and measure it; `Paused` if time is up before measuring."
     execution = as_execution(execution, **options)
-    _check_classifies(check_kind(config, RunConfig, "make one with scale_config(scale)"))
+    _check_classifies(config)
     record = train(config, execution, force, report)
     if is_measured(record):
         return record

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 import crate_nb, numpy as np, pandas as pd, pydantic, torch
-from ..core import UserError, check_kind, device_name, home, parse_json
+from ..core import UserError, device_name, home, parse_json
 from ..core import user_errors, warn_once, write_atomic
 from ..models.layer import VARIANTS
 from .optimizers import OPTIMIZERS, SCHEDULES
@@ -110,13 +110,15 @@ def check_record(
     record: object,  # a record, or by mistake another object, such as an id
 ) -> Record:  # the same record
     "Return a record; a `UserError` for any other object, and for a record at a level."
-    found = check_kind(record, Record, "read a record with Store(scale).get(id)")
-    if found.config.levels and not found.levels:
+    if not isinstance(record, Record):
+        kind = type(record).__name__
+        raise UserError(f"a {kind} is not a Record; read a record with Store(scale).get(id)")
+    if record.config.levels and not record.levels:
         raise UserError(
-            f"this is run {found.id} at one of its levels; give the whole record, "
+            f"this is run {record.id} at one of its levels; give the whole record, "
             "from Store(scale).get(id), and if need be level="
         )
-    return found
+    return record
 
 # %% ../../nbs/training/records.ipynb #5dac18fa
 # field of a run -> the table that has a row for each of its values

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TRAIN', 'FAILED', 'dataset_label', 'fit_sizes', 'execution_of', 'plan', 'queue', 'grid_configs', 'sweep_configs',
-           'Work', 'run_one', 'sweep_local', 'best_runs', 'sizes_of', 'estimate_seconds', 'duration']
+           'Work', 'run_one', 'sweep_local', 'best_runs', 'sizes_of', 'duration']
 
 # %% ../../nbs/training/sweeps.ipynb #6682ac9e
 import multiprocessing, os, signal
@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from statistics import fmean
@@ -27,10 +27,8 @@ from .data import SOURCES, dataset_name, dataset_sizes
 from .runs import OWN, EXPERIMENTS, Grid, RunConfig, SCALES, read_grid, read_rules
 from .runs import scale_config, varied_fields, with_changes, without_idle
 from .records import Busy, Record, Store
-from .engine import ExecutionConfig, NotCaptured
-from .engine import as_execution, cpu_threads, pick_engine
-from .step import Batches, Step, build_model, check_same_images, data_for
-from .step import layer_of_step, logger
+from .engine import ExecutionConfig, NotCaptured, as_execution
+from .step import check_same_images, data_for, logger
 from .loop import Paused, train
 
 # %% ../../nbs/training/sweeps.ipynb #16a00002
@@ -426,52 +424,14 @@ def best_runs(
     ]
     return pd.DataFrame(rows).sort_values(score, ascending=not has_accuracy, ignore_index=True)
 
-# %% ../../nbs/training/sweeps.ipynb #16a00015
-@lru_cache(maxsize=64)
-def _seconds_per_image(config: RunConfig, device: str) -> float:
-    "Training seconds per image, from two timed steps after a warm-up; one CPU thread."
-    chosen, side = torch.device(device), config.image_size
-    engine = replace(pick_engine(chosen), compiled=False, graphs=False)
-    n = 4 if side > 64 and chosen.type == "cpu" else config.batch_size
-    with cpu_threads(1):
-        channels, classes = 3, 10  # of most data sets; others take about as long
-        x = torch.zeros((n, channels, side, side), dtype=torch.uint8, device=chosen)
-        y = torch.zeros(n, dtype=torch.long, device=chosen)
-        model = build_model(config, channels, classes).to(chosen)
-        step, batches = Step(config, model, engine), Batches(config, x, y, engine)
-        times = list[float]()
-        for epoch in range(3):  # of one step
-            step.compute(*batches.augmented(epoch, 0), layer_of_step(config, epoch))
-            step.failed.item()  # waits for the device
-            times.append(time.perf_counter())
-        return (times[2] - times[0]) / 2 / len(x)
-
 # %% ../../nbs/training/sweeps.ipynb #16a00016
 def sizes_of(
-    config: RunConfig,  # of the run
-    data: str | Path | None = None,  # folder of its images, if known
+    config: RunConfig,  # of the run; we count an unknown label as CIFAR-10
 ) -> tuple[int, int]:  # training and test images
-    "The sizes of a run's data; we count an unknown label as CIFAR-10."
-    known = config.dataset in SOURCES or data is not None
-    spec = config.dataset if data is None else str(data)
-    train_size, test_size = dataset_sizes(spec) if known else (50_000, 10_000)
+    "The sizes of a run's data."
+    known = config.dataset in SOURCES
+    train_size, test_size = dataset_sizes(config.dataset) if known else (50_000, 10_000)
     return config.train_size or train_size, config.test_size or test_size
-
-
-def estimate_seconds(
-    config: RunConfig,  # the run, at all its epochs
-    data: str | Path | None = None,  # its folder; None: we count an unknown label as CIFAR-10
-    device: str = "auto",  # as for `train`
-) -> float:
-    "Estimate the seconds of one run on this machine, on one idle core or GPU."
-    train_size, test_size = sizes_of(config, data)
-    alike = dict(seed=0, epochs=1, probe_epochs=(), lr=1e-4, lr_end=0.0, warmup=0)
-    alike |= dict(batch_size=min(32, config.batch_size), srr_layer=config.srr_layer and 1)
-    # A forward pass, of a test or of the training loss at an epoch's end, is a third of a step.
-    forward = (test_size + train_size * bool(config.stop_loss)) / 3
-    # Timed once for all runs whose steps cost the same.
-    seconds = _seconds_per_image(config.replace(**alike), str(pick_device(device)))
-    return seconds * config.epochs * (train_size + forward)
 
 # %% ../../nbs/training/sweeps.ipynb #16a00018
 def duration(
