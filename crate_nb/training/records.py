@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
-import crate_nb, numpy as np, pandas as pd, pydantic, torch
+import crate_nb, numpy as np, pandas as pd, torch
 from ..core import UserError, device_name, home, parse_json
 from ..core import user_errors, warn_once, write_atomic
 from ..models.layer import VARIANTS
@@ -138,49 +138,19 @@ def _check_registered(config: Mapping[str, Any]):
             )
 
 # %% ../../nbs/training/records.ipynb #5dac18fb
-class _Required(pydantic.BaseModel, strict=True):
-    "What pages read of the provenance and the final results of every record."
-
-    seconds: float
-    measure_seconds: float = 0.0
-    device: str
-    threads: int
-    epochs: pydantic.NonNegativeInt
-    steps: int
-    parameters: int
-    train_loss: float
-    test_loss: float
-    train_accuracy: float = 0.0
-    test_accuracy: float = 0.0
+# what pages read of the provenance and the final results of every record
+_READ = set("seconds device threads epochs steps parameters train_loss test_loss".split())
 
 
-class _Measured(pydantic.BaseModel, strict=True):
-    "What pages read of the measures of a run, at its end or at a level."
-
-    values: dict[str, float | None]
-    srr: dict[str, list[float | str | None]] = {}
-
-
-class _Probe(pydantic.BaseModel):
-    "Columns of a probe that pages read as integers."
-
-    epoch: list[int]
-    layer: list[int]
-
-# %% ../../nbs/training/records.ipynb #f26de608
 def _check_whole(record: Record):
     "A `ValueError` unless a record has the structure that pages read."
-    epochs = _Required.model_validate(record.provenance | record.final).epochs
-    if [row.get("epoch") for row in record.history] != list(range(1, epochs + 1)):
-        raise ValueError(f"its history does not have one row for each of {epochs} epochs")
+    found = record.provenance | record.final
+    if missing := sorted(_READ - found.keys()):
+        raise ValueError(f"it has no {missing[0]}")
+    if [row.get("epoch") for row in record.history] != list(range(1, found["epochs"] + 1)):
+        raise ValueError(f"its history does not have one row for each of {found['epochs']} epochs")
     if tuple(row.get("level") for row in record.levels) != record.config.levels:
         raise ValueError("it does not have one row for each of its levels")
-    tables: list[dict[str, list]] = [record.probe]
-    tables += [_Measured.model_validate(m).srr for m in record.ends().values() if m]
-    if any(len(set(map(len, table.values()))) > 1 for table in tables):
-        raise ValueError("the columns of its probe or of SRR have unequal lengths")
-    if record.probe:
-        _Probe.model_validate(record.probe)
 
 # %% ../../nbs/training/records.ipynb #08c604d4
 def read_record(
@@ -333,10 +303,10 @@ class Records(Generic[_R]):
 
     def path(
         self,
-        id: str,  # of a record
+        config: Any,  # a configuration, or its id
     ) -> Path:  # may not exist
         "The file of a record."
-        return self.root / id / "record.json"
+        return self.root / (config if isinstance(config, str) else config.id) / "record.json"
 
     def ids(self) -> list[str]:
         "The ids in the folder, sorted; other names (such as .DS_Store) are skipped."
@@ -345,27 +315,20 @@ class Records(Generic[_R]):
                 return sorted(filter(_ID.fullmatch, os.listdir(self.root)))
         return []
 
-    def _stat(self, path: Path) -> os.stat_result | None:
-        "The state of a file, if any; `Path.exists` is also False where it can't look."
-        with user_errors(f"{path} can't be read", "allow it, or name another folder"):
-            with suppress(FileNotFoundError, NotADirectoryError):
-                return os.stat(path)
-        return None
-
     def get(
         self,
         config: Any,  # a configuration, or its id
     ) -> _R | None:  # None if it is not recorded
         "The record of a configuration; a `UserError` if its file is damaged."
-        path = self.path(config if isinstance(config, str) else config.id)
-        if stat := self._stat(path):
-            with user_errors(f"{path} can't be read", "check what it is, and its permissions"):
-                with suppress(FileNotFoundError):  # deleted since we looked
-                    return _read_once(self.read, path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        path = self.path(config)
+        with user_errors(f"{path} can't be read", "check what it is, and its permissions"):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                stat = path.stat()
+                return _read_once(self.read, path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
         return None
 
     def __contains__(self, config: Any) -> bool:
-        return self._stat(self.path(config if isinstance(config, str) else config.id)) is not None
+        return self.path(config).exists()
 
     def __iter__(self) -> Iterator[_R]:
         for id in self.ids():
@@ -384,7 +347,7 @@ class Records(Generic[_R]):
         "Write a record atomically; a `UserError` if this fails."
         content = record.model_dump(mode="json")
         text = json.dumps(content, separators=self.separators, allow_nan=False)
-        write_atomic(self.path(record.id), text + "\n")
+        write_atomic(self.path(record), text + "\n")
         return record
 
     def digest(self) -> str:

@@ -129,12 +129,9 @@ def find_start(
     begun = f"run {config.id} starts from {weights}"
     if path is None:
         raise UserError(f"{begun}; give their file (--init FILE, or init=FILE)")
-    start = read_weights(path)
-    if start.digest != config.init:
-        raise UserError(
-            f"{begun}, but {path} has the digest {start.digest}; "
-            "give the file it started from, or the configuration start_from(config, FILE)"
-        )
+    if (start := read_weights(path)).digest != config.init:
+        how = "give the file it started from, or the configuration start_from(config, FILE)"
+        raise UserError(f"{begun}, but {path} has the digest {start.digest}; {how}")
     return start
 
 # %% ../../nbs/training/step.ipynb #4e2da4e3
