@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np, pandas as pd
 from ..measures.intervals import Estimate
 from ..models.layer import VARIANTS
+from ..training.data import SOURCES, dataset_sizes
 from ..training.runs import FOUR, RunConfig, SCALES, read_rules
 from ..training.records import Record, Store, tested_images, training_name, unpack_hits
-from ..training.sweeps import dataset_label, plan, sizes_of
+from ..training.sweeps import dataset_label, plan
 from .printed import printed_accuracy
 
 # %% ../../nbs/study/frames.ipynb #95554b90
@@ -60,7 +61,9 @@ def _row(record: Record, scale: str) -> dict[str, Any]:
     made: dict[str, Any] = dict(id=record.id, scale=scale, training=training_name(record.config))
     made |= dict(seconds=record.seconds, on_gpu=record.is_of_gpu)
     final = {k if k not in config else f"final_{k}": v for k, v in record.final.items()}
-    images = tested_images(record) or sizes_of(record.config)[1]
+    label = record.config.dataset
+    of_all = dataset_sizes(label)[1] if label in SOURCES else 10_000  # as in CIFAR-10
+    images = tested_images(record) or of_all
     row = made | config | final | dict(test_images=images)
     values = (record.measures or {}).get("values", {})
     return row | {f"measure_{k}" if k in row else k: v for k, v in values.items()}

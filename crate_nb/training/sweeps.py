@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['TRAIN', 'FAILED', 'dataset_label', 'fit_sizes', 'execution_of', 'plan', 'queue', 'grid_configs', 'sweep_configs',
-           'Work', 'run_one', 'sweep_local', 'best_runs', 'sizes_of', 'duration']
+           'Work', 'run_one', 'sweep_local', 'best_runs', 'duration']
 
 # %% ../../nbs/training/sweeps.ipynb #6682ac9e
-import multiprocessing, os, signal
-import threading, time, traceback, warnings
+import multiprocessing, os, signal, threading, time, traceback, warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
@@ -57,11 +56,9 @@ def fit_sizes(
     if dataset is None or not _is_folder(dataset):
         return config
     for name, there in zip(("train_size", "test_size"), dataset_sizes(dataset)):
-        asked = getattr(config, name) or 0
-        if there < asked:
-            if there:  # an empty split raises an error later
-                what = f"{config.dataset} has fewer images than the {name} of the scale, {asked:,}"
-                warn_once(f"{what}; we use all (choose fewer with --set {name}=N)")
+        if there < (asked := getattr(config, name) or 0):
+            what = f"{config.dataset} has fewer images than the {name} of the scale, {asked:,}"
+            warn_once(f"{what}; we use all (choose fewer with --set {name}=N)")
             config = config.replace(**{name: None})
     return config
 
@@ -130,12 +127,7 @@ def grid_configs(
     "The distinct configurations of a grid; a `UserError` if one is invalid."
     base = fit_sizes(scale_config(scale, dataset_label(scale, dataset)), dataset)
     made = (without_idle(with_changes(base, row)) for row in grid.rows())
-    configs = list(dict.fromkeys(made))  # rows may coincide
-    varied = {*varied_fields(configs, apart=()), "recipe"}  # whose fields these are
-    for axis, values in grid.axes.items():
-        if len(set(map(str, values))) > 1 and axis not in varied:
-            raise UserError(f"the axis {axis} changes no run of the grid; omit it")
-    return configs
+    return list(dict.fromkeys(made))  # rows may coincide
 
 # %% ../../nbs/training/sweeps.ipynb #7b1e2402
 def sweep_configs(
@@ -175,7 +167,6 @@ def run_one(
     config: RunConfig,  # the run
     execution: ExecutionConfig | str | None = None,  # or a scale; None: with the run's sizes
     work: Work = TRAIN,  # what to compute
-    wait: float = 2.0,  # seconds between checks of a busy run
     force: bool = False,  # train even if recorded
     report: Callable | None = None,  # as for `loop.train`
     **options,  # fields of `ExecutionConfig`
@@ -189,7 +180,7 @@ def run_one(
             return work.compute(config, execution, force=force, report=report)
         except Busy:
             logger.info("run %s: waiting for another process", config.id)
-            time.sleep(wait)
+            time.sleep(1)
         except Paused:
             raise
         except Exception as e:
@@ -423,15 +414,6 @@ def best_runs(
         for config, found in chosen.items()
     ]
     return pd.DataFrame(rows).sort_values(score, ascending=not has_accuracy, ignore_index=True)
-
-# %% ../../nbs/training/sweeps.ipynb #16a00016
-def sizes_of(
-    config: RunConfig,  # of the run; we count an unknown label as CIFAR-10
-) -> tuple[int, int]:  # training and test images
-    "The sizes of a run's data."
-    known = config.dataset in SOURCES
-    train_size, test_size = dataset_sizes(config.dataset) if known else (50_000, 10_000)
-    return config.train_size or train_size, config.test_size or test_size
 
 # %% ../../nbs/training/sweeps.ipynb #16a00018
 def duration(
