@@ -5,7 +5,7 @@
 # %% ../nbs/cli.ipynb #b71d5026
 from __future__ import annotations
 import json, os, platform, re, shutil, sys, time, warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,10 +71,7 @@ _any_scale = click.option(
 _dataset = click.option("--dataset", help=f"{_DATASETS}  [default: the scale's]")
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
 _init = click.option(
-    "--init",
-    metavar="FILE",
-    help="Initial weights: an exported folder or its file. We draw a new classification head and "
-    "resize the positions; all other tensors must fit.",
+    "--init", metavar="FILE", help="Initial weights: an exported folder or its file."
 )
 _workers = click.option(
     "--workers", type=click.IntRange(1), help="Runs in parallel.  [default: one per core or GPU]"
@@ -108,10 +105,7 @@ def _seconds(text: str) -> float:
 )
 @_device
 @_workers
-@click.option(
-    "--budget",
-    help="Time limit, such as 90s, 9m or 2h; repeat the command to resume.  [default: none]",
-)
+@click.option("--budget", help="Time limit, such as 90s, 9m or 2h; repeat the command to resume.")
 @_force
 @click.option("--recorded", is_flag=True, help="Train nothing; draw recorded runs and leave gaps.")
 @click.option("--dry-run", "dry", is_flag=True, help="Only list recorded and missing runs.")
@@ -124,9 +118,6 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     from crate_nb.study.results import Parameters, chosen
     from crate_nb.study.reproduce import ReproduceConfig, dry_run, reproduce
 
-    for option, given in {"--force": force, "--budget": budget, "--dry-run": dry}.items():
-        if recorded and given:
-            raise UserError(f"--recorded trains nothing, so {option} has no effect; omit one")
     if force and budget:
         raise UserError("--force with --budget trains the same runs again; use only one of them")
     deadline = None if budget is None else time.time() + _seconds(budget)
@@ -186,7 +177,7 @@ def _setting(text: str) -> tuple[str, Any]:
     multiple=True,
     metavar="NAME=VALUE",
     help="Change a field of RunConfig, such as variant=crate-t; repeat for more. An unknown name "
-    "prints the list.",
+    "prints the list. recipe=hyper-set or crate-finetuning sets the fields of published runs.",
 )
 @_dataset
 @_device
@@ -197,11 +188,8 @@ def _setting(text: str) -> tuple[str, Any]:
     help="CPU threads; only runs with the same number are equal bit for bit.",
 )
 @_init
-@click.option(
-    "--recipe", help="Published way of training, hyper-set or crate-finetuning; --set overrides it."
-)
 @_force
-def train_command(scale, settings, dataset, device, threads, init, recipe, force):
+def train_command(scale, settings, dataset, device, threads, init, force):
     "Train one run of a scale, with some fields changed."
     from crate_nb.training.runs import scale_config, with_changes
     from crate_nb.training.records import Store
@@ -210,13 +198,9 @@ def train_command(scale, settings, dataset, device, threads, init, recipe, force
     from crate_nb.training.sweeps import dataset_label, execution_of, fit_sizes
 
     changes = dict(map(_setting, settings))
-    if len(changes) < len(settings):
-        raise UserError("--set names a field twice; give each field one value")
-    if clash := {"dataset", "scale", "init"} & changes.keys():
-        raise UserError(f"--set {min(clash)}=...: use --{min(clash)}")
     execution = execution_of(scale, dataset, device, threads=threads, init=init)
     config = fit_sizes(scale_config(scale, dataset_label(scale, dataset)), dataset)
-    config = with_changes(config, dict(recipe=recipe) | changes)
+    config = with_changes(config, changes)
     if init:
         config = start_from(config, init)
     is_recorded = config in Store(scale) and not force
@@ -238,9 +222,6 @@ _where = click.option(
     metavar="CONDITION",
     help="Only records for which this is true, such as \"variant == 'crate' and lr < 0.01\".",
 )
-_scale_or_own = click.option(
-    "--scale", default="quick", help=f"One of {_SCALES}, or own (runs of other sizes)."
-)
 
 
 def _rows(scale: str, condition: str | None) -> pd.DataFrame:
@@ -258,7 +239,7 @@ def _rows(scale: str, condition: str | None) -> pd.DataFrame:
 
 
 @runs_group.command("list")
-@_scale_or_own
+@_scale
 @_where
 def runs_list(scale, where):
     "List records, one per line, with the fields in which they differ."
@@ -276,7 +257,7 @@ def runs_list(scale, where):
 
 
 @runs_group.command("best")
-@_scale_or_own
+@_scale
 @_where
 def runs_best(scale, where):
     "Rank configurations by validation score on shared seeds."
@@ -322,12 +303,7 @@ def runs_show(id, scale):
 @_dataset
 @_device
 @_init
-@click.option(
-    "--measures",
-    "measured",
-    is_flag=True,
-    help="Also measure the model and compare its complexity measures.",
-)
+@click.option("--measures", "measured", is_flag=True, help="Also compare complexity measures.")
 def runs_check(id, scale, dataset, device, init, measured):
     """Train the run of the record ID again and compare the two.
 
@@ -348,25 +324,16 @@ def runs_check(id, scale, dataset, device, init, measured):
 # %% ../nbs/cli.ipynb #c1100025
 @cli.command("data")
 @click.argument("name")
-@click.option(
-    "--folder", type=click.Path(path_type=Path), help="Folder of the archive, if you have one."
-)
-@click.option(
-    "--size",
-    type=click.IntRange(1),
-    help="Side (pixels) to which we resize the central square of each image, as in a run.",
-)
-def data_command(name, folder, size):
+@click.option("--size", type=click.IntRange(1), help="Side (pixels) of the images of a run.")
+def data_command(name, size):
     """Fetch, verify and describe a data set.
 
     NAME is digits, cifar10, cifar100, cifar10-jpeg75, or a folder: images in class folders
     or parquet.
     """
-    from crate_nb.training.data import SOURCES, load_data
+    from crate_nb.training.data import load_data
 
-    if folder and not getattr(SOURCES.get(name), "url", ""):
-        raise UserError(f"{name} is no download, so --folder has no effect; omit it")
-    d = load_data(name, folder, size)
+    d = load_data(name, size=size)
     for split, x, y in (("train", d.x_train, d.y_train), ("test", d.x_test, d.y_test)):
         least, most = y.bincount(minlength=d.classes).aminmax()
         each = f"{d.classes} classes of {least} to {most} images"
@@ -377,7 +344,7 @@ def data_command(name, folder, size):
     click.echo(f"digest of all pixels and labels: {d.digest}")
 
 # %% ../nbs/cli.ipynb #3d5f13f7
-_SLURM = {"partition", "time", "cpus", "mem", "gpus", "jobs", "sbatch"}
+_SLURM = {"partition", "time", "cpus", "gpus", "jobs", "sbatch"}
 _LAUNCHERS = {"local": {"workers"}, "slurm": _SLURM}  # launcher -> options that only it has
 
 
@@ -420,26 +387,19 @@ def _say_done(status: pd.DataFrame, configs: Sequence[RunConfig], scale: str):
 )
 @_device
 @_workers
-@click.option(
-    "--partition", help="slurm: partitions to submit to, such as a,b.  [default: the cluster's]"
-)
+@click.option("--partition", help="slurm: one or more, such as a,b.  [default: the cluster's]")
 @click.option("--time", type=int, default=240, help="slurm: minutes per job; longer runs resume.")
 @click.option("--cpus", type=int, default=1, help="slurm: cores per job; changes rounding.")
-@click.option("--mem", type=int, help="slurm: GB per job.  [default: the cluster's]")
 @click.option("--gpus", type=int, default=0, help="slurm: GPUs per job.")
 @click.option("--jobs", type=int, default=64, help="slurm: maximum number of simultaneous jobs.")
 @click.option(
     "--sbatch",
     multiple=True,
     metavar="KEY=VALUE",
-    help="slurm: any other option of sbatch, such as account=lab; repeat for more.",
+    help="slurm: any other option of sbatch, such as mem=8G; repeat for more.",
 )
 @_init
-@click.option(
-    "--status",
-    is_flag=True,
-    help="Only count runs that are done, running, queued, failed or missing.",
-)
+@click.option("--status", is_flag=True, help="Only count runs by state, and list failures.")
 def sweep_command(grid, scale, dataset, launcher, measured, device, workers, init, status, **asked):
     """Train all runs of a grid.
 
@@ -451,7 +411,6 @@ def sweep_command(grid, scale, dataset, launcher, measured, device, workers, ini
     from crate_nb.training.runs import EXPERIMENTS, read_rules
     from crate_nb.training.slurm import SlurmOptions, describe, submit_slurm, sweep_status
     from crate_nb.training.sweeps import TRAIN, execution_of, sweep_configs, sweep_local
-    from crate_nb.study.frames import recorded_label
     from crate_nb.training.measured import MEASURE, MEASURE_PUBLISHED
 
     _check_launcher(launcher)
@@ -466,11 +425,7 @@ def sweep_command(grid, scale, dataset, launcher, measured, device, workers, ini
     if init:
         configs = [start_from(config, init) for config in configs]
     if status:
-        click.echo(describe(sweep_status(configs, scale, work)))
-        label = configs[0].dataset
-        if dataset is None and (there := recorded_label(scale)) != label:
-            click.echo(f"these runs are on {label}; for our records, add --dataset {there}")
-        return
+        return click.echo(describe(sweep_status(configs, scale, work)))
     if launcher == "slurm":
         execution, options = execution.replace(device=device), SlurmOptions(**asked)
         sent = submit_slurm(configs, execution, work, options)
@@ -483,15 +438,6 @@ def sweep_command(grid, scale, dataset, launcher, measured, device, workers, ini
     _say_done(state, configs, scale)
 
 # %% ../nbs/cli.ipynb #1d2596bd
-def _measure_table(values: Mapping[str, float | None]) -> str:
-    import pandas as pd
-    from crate_nb.measures.formulas import MEASURES
-
-    table = pd.Series(values, dtype=float, name="value").rename_axis("measure").reset_index()
-    table["equation"] = [MEASURES[k].equation if k in MEASURES else "" for k in values]
-    return table.to_string(index=False, float_format="{:.6g}".format, na_rep="not defined")
-
-
 @cli.command("measure")
 @click.argument("id")
 @_any_scale
@@ -503,6 +449,7 @@ def measure_command(id, scale, dataset, device, init):
 
     We compute them from the weights of the recorded model and store them in the record.
     """
+    import pandas as pd
     from crate_nb.training.measured import measure_record
     from crate_nb.training.sweeps import execution_of
 
@@ -512,7 +459,8 @@ def measure_command(id, scale, dataset, device, init):
     for level, found in record.ends().items():
         if level is not None:
             click.echo(f"when the training loss first fell to {level:g}:")
-        click.echo(_measure_table(found["values"]))
+        values = pd.Series(found["values"], dtype=float)
+        click.echo(values.to_string(float_format="{:.6g}".format, na_rep="not defined"))
         used = ", ".join(f"{k} {v}" for k, v in found["settings"].items())
         click.echo(f"margin {found['margin']}, sigma {found['sigma']}; {used}")
 
@@ -521,11 +469,7 @@ def measure_command(id, scale, dataset, device, init):
 @click.argument("id")
 @click.argument("folder", type=click.Path(path_type=Path))
 @_any_scale
-@click.option(
-    "--classes",
-    help="Class names in label order, separated by commas.  [default: those of a known data set, "
-    "else numbers]",
-)
+@click.option("--classes", help="Class names in label order, separated by commas.")
 @click.option("--half", is_flag=True, help="Round to half precision, which halves the file.")
 @click.option("--force", is_flag=True, help="Replace a saved model.")
 def export_command(id, folder, scale, classes, half, force):
@@ -559,8 +503,6 @@ def predict_command(model, images, scale, top, device):
 
     device = pick_device(device)
     if Path(model).exists():
-        if scale:
-            raise UserError(f"--scale is for a record's id; {model} is a model")
         found = from_pretrained(model)
     else:
         scale, record = _record(model, scale)

@@ -330,9 +330,7 @@ def with_changes(
     return config.replace(**changes)
 
 
-def scale_config(
-    scale: str, dataset: str | None = None, recipe: str | None = None, **changes
-) -> RunConfig:
+def scale_config(scale: str, dataset: str | None = None, **changes) -> RunConfig:
     """The configuration of a scale, with some fields changed.
 
     Parameters
@@ -341,10 +339,9 @@ def scale_config(
         A row of `SCALES`: smoke, quick, small, medium, untrained or paper.
     dataset : str, optional
         A data set label; None: the scale's.
-    recipe : str, optional
-        A row of `RECIPES`, whose values override the scale's.
     **changes
-        Fields of `RunConfig` that override the values of scale and recipe.
+        Fields of `RunConfig` that override the scale's, and `recipe`, a row of `RECIPES`, whose
+        values your fields override.
 
     Returns
     -------
@@ -367,7 +364,7 @@ def scale_config(
     fields = {k: v for k, v in fields.items() if k in RunConfig.model_fields}
     if dataset is not None:
         fields["dataset"] = dataset
-    return with_changes(RunConfig(**fields), dict(recipe=recipe) | changes)
+    return with_changes(RunConfig(**fields), changes)
 
 # %% ../../nbs/training/runs.ipynb #28819dbf
 OWN = "own"  # scale for records of other sizes

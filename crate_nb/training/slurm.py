@@ -15,7 +15,7 @@ from ..core import UserError, check_choice, home, main_script, write_atomic
 from .runs import Positive, RunConfig, Strict
 from .records import Store
 from .engine import ExecutionConfig, as_execution
-from .step import check_same_images, data_for, logger
+from .step import check_same_images, data_for
 from .sweeps import FAILED, TRAIN, Work, run_one
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11ca
@@ -95,7 +95,6 @@ class SlurmOptions(Strict):
     partition: str | None = None  # one, or several as in `a,b`; None: the cluster's default
     time: Positive = 240  # minutes per job; a longer run resumes in the next job
     cpus: Positive = 1  # for one job; also its threads
-    mem: Positive | None = None  # GB per job; None: the cluster's default
     gpus: pydantic.NonNegativeInt = 0  # for one job
     jobs: Positive = 64  # at most at once
     sbatch: tuple[str, ...] = ()  # other options of sbatch, each KEY=VALUE or KEY
@@ -113,8 +112,6 @@ class _Job:
         if self.script:
             runpy.run_path(self.script, run_name="__mp_main__")
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-        node = os.environ.get("SLURMD_NODENAME", "this machine")
-        logger.info("run %s: on %s", self.config.id, node)
         run_one(self.config, self.execution, self.work)
         return self.config.id
 
@@ -135,7 +132,6 @@ def _send(jobs: Sequence[_Job], folder: Path, options: SlurmOptions) -> list:
         partition=options.partition,
         time=options.time,
         cpus_per_task=options.cpus,
-        mem=options.mem and f"{options.mem}GB",
         gpus_per_node=options.gpus or None,
         array_parallelism=options.jobs,
         additional_parameters={"requeue": True, **{k: v or True for k, _, v in others}},
@@ -166,8 +162,6 @@ def submit_slurm(
     kind = check_choice("device", execution.device.partition(":")[0], ["auto", "cpu", "cuda"])
     if kind == "cuda" and not (options.gpus or options.sbatch):
         raise UserError(f"device {execution.device!r} needs jobs with a GPU; add --gpus 1")
-    if "%" in str(home()):
-        raise UserError(f"SLURM would expand the % in {home()}; set CRATE_NB_HOME without one")
     if not importlib.util.find_spec("submitit"):
         raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'")
     _queue()  # fails without SLURM, before we decode pictures
