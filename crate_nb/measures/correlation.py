@@ -99,15 +99,12 @@ def granulated(
 # %% ../../nbs/measures/correlation.ipynb #a3f8095f
 def _check_models(table: pd.DataFrame, axes: Sequence[str], replicates: str | None) -> None:
     "Refuse models that a grid's axes and its replicates do not tell apart."
-    if len(named_twice := table.columns[table.columns.duplicated()]):
-        raise UserError(f"two columns are called {named_twice[0]!r}; rename one")
     for axis in axes:
         if table[axis].nunique(dropna=False) < 2:
             raise UserError(f"axis {axis!r} has one value, so it orders no models; leave it out")
-    if replicates and table[replicates].isna().any():
-        model = table.index[table[replicates].isna()][0]
-        missing = f"model {model!r} has no {replicates!r}"
-        raise UserError(f"{missing}; give its replicate or drop the row")
+    if replicates and (lacking := table[replicates].isna()).any():
+        model = table.index[lacking][0]
+        raise UserError(f"model {model!r} has no {replicates!r}; give it, or drop the row")
     place = [*axes, *([replicates] if replicates else [])]
     if axes and (twice := table.duplicated(place)).any():
         same = f"model {table.index[twice][0]!r} agrees with another one in all axes"
@@ -202,7 +199,6 @@ def bootstrap_tau(
     It is 0 if the measure or the gap is constant, and nan if only one model is drawn.
     """
     m, g = _signs(measure), _signs(gap)
-
     every = weights.sum(1) ** 2 - (weights * weights).sum(1)  # pairs of different models
 
     def total(pairs):

@@ -307,11 +307,9 @@ def _check_has_paths(model: nn.Module) -> None:
     for node in graph.nodes:
         if node.op == "call_module":
             what = type(model.get_submodule(str(node.target))).__name__
-        elif node.op in ("call_function", "call_method"):
-            what = getattr(node.target, "__name__", str(node.target))
         else:
-            continue
-        if what not in _PATHS:
+            what = getattr(node.target, "__name__", str(node.target))
+        if node.op.startswith("call_") and what not in _PATHS:
             raise NotDefined(f"the model has a {what}; paths need linear maps and ReLU only")
 
 

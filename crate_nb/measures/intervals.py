@@ -22,12 +22,11 @@ MIN_SEEDS = 3  # seeds needed for a verdict
 ALPHA = 0.025  # one-sided significance level of a verdict
 
 
-def _errors_from_mean(
-    level: float,  # one-sided, in (0, 1)
-    share: float | np.ndarray,  # of the variance, due to the seeds
-    seeds: int,  # two or more
-) -> float | np.ndarray:
-    "Half-width of an interval of a mean, in standard errors (Cochran and Cox)."
+def _errors_from_mean(level: float, share: float | np.ndarray, seeds: int) -> float | np.ndarray:
+    """Half-width of an interval of a mean, in standard errors (Cochran and Cox).
+
+    The level is one-sided, and the seeds cause this share of the variance.
+    """
     return -share * stdtrit(seeds - 1, level) - (1 - share) * ndtri(level)
 
 
@@ -50,21 +49,22 @@ def _error(std: float, seeds: int, noise: float) -> tuple[float, float]:
     return math.sqrt(total), of_seeds / total if total else 1.0
 
 
-def _of_seeds(values: Sequence[float], noise: float) -> dict[str, float]:
+def _of_seeds(e: "Estimate") -> dict[str, Any]:
     "The numbers of an estimate with one value per seed."
-    mean, n = float(np.mean(values)), len(values)
+    mean, n = float(np.mean(e.values)), len(e.values)
     if n == 1:
         return dict(n=n, seeds=n, mean=mean, std=math.nan, low=-math.inf, high=math.inf)
-    std = float(np.std(values, ddof=1))
-    error, share = _error(std, n, noise)
+    std = float(np.std(e.values, ddof=1))
+    error, share = _error(std, n, e.sampling_variance)
     half = float(_errors_from_mean(ALPHA, share, n)) * error
     return dict(n=n, seeds=n, mean=mean, std=std, low=mean - half, high=mean + half)
 
 
-def _of_draws(values: Sequence[float], whole: float) -> dict[str, float]:
-    "The numbers of an estimate with bootstrap draws, other than n and seeds."
-    low, high = map(float, np.quantile(values, [ALPHA, 1 - ALPHA]))
-    return dict(mean=whole, std=float(np.std(values)), low=low, high=high)
+def _of_draws(e: "Estimate") -> dict[str, Any]:
+    "The numbers of an estimate with bootstrap draws."
+    low, high = map(float, np.quantile(e.values, [ALPHA, 1 - ALPHA]))
+    std = float(np.std(e.values))
+    return dict(n=e.models, seeds=e.grids, mean=e.whole, std=std, low=low, high=high)
 
 # %% ../../nbs/measures/intervals.ipynb #28759f49
 @dataclass(frozen=True)
@@ -88,8 +88,7 @@ class Estimate:
     sampling_variance : float, default 0.0
         Variance due to the choice of test images, which more seeds do not reduce.
     images : int, default 0
-        Number of the test images behind `sampling_variance`; if this is 0 all the same, the
-        interval lacks their noise.
+        Number of test images; if `sampling_variance` is 0 all the same, we lack their noise.
     whole : float, optional
         The quantity on all models, if the values are bootstrap draws.
     models : int, default 0
@@ -139,15 +138,12 @@ class Estimate:
     high: float = field(init=False)
 
     def __post_init__(self):
-        values = tuple(map(float, self.values))
-        given = [*values, self.threshold, self.paper or 0.0, self.whole or 0.0]
-        if not values or not np.isfinite(given).all():
+        object.__setattr__(self, "values", tuple(map(float, self.values)))
+        given = [*self.values, self.threshold, self.paper or 0.0, self.whole or 0.0]
+        if not self.values or not np.isfinite(given).all():
             raise UserError(f"estimate {self.label!r} has no values, or one that is not finite")
-        if self.whole is None:
-            made = _of_seeds(values, self.sampling_variance)
-        else:
-            made = dict(n=self.models, seeds=self.grids) | _of_draws(values, self.whole)
-        for name, number in dict(made, values=values).items():
+        made = _of_seeds(self) if self.whole is None else _of_draws(self)
+        for name, number in made.items():
             object.__setattr__(self, name, number)
 
     @property

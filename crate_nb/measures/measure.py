@@ -148,9 +148,6 @@ class MeasureSettings:
 
     def __post_init__(self):
         object.__setattr__(self, "eps", tuple(map(check_eps, self.eps)))
-        for name, least in dict(images=1, srr_images=1, draws=1, seed=0).items():
-            if type(value := getattr(self, name)) is not int or value < least:
-                raise UserError(f"{name} is {value!r}; give an integer of at least {least}")
         for name in ("layernorm", "srr_layernorm"):
             check_choice(name, getattr(self, name), ("kept", "removed"))
         check_choice("convention", self.convention, ("deviation", "published"))
@@ -432,8 +429,8 @@ def measure(
     model : nn.Module
         Any classifier or language model, left unchanged. Frozen parameters do not count.
     train : iterable of batches
-        Training data, as a list or a loader that can be read twice: (inputs, labels, ...), or
-        mappings with "labels". We move batches to the model's device, and do no other processing.
+        A list or loader that can be read twice: (inputs, labels, ...), or mappings with "labels".
+        We move batches to the model's device, and do no other processing.
     test : iterable of batches, optional
         Test data, for the rows `test_loss`, `gap` and so on.
     init : nn.Module, optional
@@ -461,14 +458,12 @@ def measure(
     DataFrame
         Index: the measures, then `train_loss`, `train_accuracy` (%) and, with `test`, `test_loss`,
         `test_accuracy`, `gap` (test loss minus train loss) and `accuracy_gap` (points). Columns:
-        `value`, and `reason`, which explains a NaN. For `tau`, put the column `value` of each model
-        into a row of a table.
+        `value`, and `reason`, which explains a NaN. For `tau`, make `value` a row of a table.
 
     Raises
     ------
     UserError
-        If no parameter is trained, a weight is computed from others, as by `weight_norm`, or
-        batches can't be read twice.
+        If no weight is trained, one is computed (`weight_norm`), or batches can't be read twice.
 
     Notes
     -----
@@ -478,9 +473,8 @@ def measure(
     Examples
     --------
     >>> import torch
-    >>> from torch import nn
     >>> from crate_nb import measure
-    >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
     >>> x, y = torch.randn(50, 4), torch.randint(3, (50,))
     >>> table = measure(model, [(x, y)], measures=["params", "path-norm", "l2-norm-init"])
     >>> int(table.value["params"]), table.reason["l2-norm-init"]

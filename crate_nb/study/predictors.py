@@ -11,8 +11,6 @@ __all__ = ['IN_ACCURACY', 'WITHOUT_OVERCONFIDENCE', 'CALIBRATED', 'GAP_DEFINITIO
 import itertools, math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import reduce
-from operator import sub
 from typing import Any
 import numpy as np, pandas as pd
 from ..training.runs import Grid
@@ -23,8 +21,7 @@ from ..training.measured import srr_of
 from ..measures.formulas import MEASURES, PUBLISHED
 from ..measures.measure import MeasureSettings
 from ..measures.correlation import Parts, TwoWay, draws_about_estimate, granulated, kendall
-from ..measures.correlation import overall_table
-from ..measures.correlation import two_way, two_way_parts, weighted_tau
+from ..measures.correlation import overall_table, two_way, two_way_parts, weighted_tau
 from ..measures.intervals import Estimate
 
 # %% ../../nbs/study/predictors.ipynb #c1a10012
@@ -42,21 +39,17 @@ WITHOUT_OVERCONFIDENCE = "the test loss at the best temperature"  # another defi
 CALIBRATED = "the gap at the best temperature"  # with the training loss at it, too
 
 
-def _beside(name: str) -> Callable[[Record], float]:
-    "Record -> entry of `beside`, nan if it is missing."
-
-    def value(record):
-        number = (record.measures or {}).get("beside", {}).get(name)
-        return math.nan if number is None else number
-
-    return value
+def _beside(record: Record, name: str) -> float:
+    "An entry of `beside`, nan if it is missing."
+    value = (record.measures or {}).get("beside", {}).get(name)
+    return math.nan if value is None else value
 
 
 # definition of the gap -> its value in a record
 GAP_DEFINITIONS: dict[str, Callable[[Record], float]] = {
     IN_ACCURACY: gap_in_accuracy,
-    WITHOUT_OVERCONFIDENCE: _beside("test_loss_at_temperature"),
-    CALIBRATED: _beside("gap_at_temperature"),
+    WITHOUT_OVERCONFIDENCE: lambda r: _beside(r, "test_loss_at_temperature"),
+    CALIBRATED: lambda r: _beside(r, "gap_at_temperature"),
 }
 
 # %% ../../nbs/study/predictors.ipynb #515acf64
@@ -206,14 +199,12 @@ def tau_table(
     eps: float,  # distortion of SRR
 ) -> pd.DataFrame:  # index: measures; the axes, psi, and the columns of `overall_table`
     "Granulated taus of all measures, Psi, and the overall tau with its interval."
-    table, rows = study.table.assign(SRR=study.values("SRR", eps)), {}
+    table = study.table.assign(SRR=study.values("SRR", eps))
     measures = [m for m in MEASURES if m in table]  # older records lack some
-    for m in measures:
-        rows[m] = {axis: granulated(table, m, axis, study.axes) for axis in study.axes}
-        rows[m]["psi"] = float(np.mean(list(rows[m].values())))
-    return pd.DataFrame.from_dict(rows, orient="index").join(
-        overall_table(table, study.cells, measures)
-    )
+    of_axis = {a: [granulated(table, m, a, study.axes) for m in measures] for a in study.axes}
+    psis = pd.DataFrame(of_axis, index=measures)
+    psis["psi"] = psis.mean(axis=1, skipna=False)
+    return psis.join(overall_table(table, study.cells, measures))
 
 # %% ../../nbs/study/predictors.ipynb #5bec0002
 IN_LOSS = "the gap in loss"  # the paper's gap; `GAP_DEFINITIONS` has the others
@@ -221,21 +212,19 @@ IN_LOSS = "the gap in loss"  # the paper's gap; `GAP_DEFINITIONS` has the others
 PRIMARY = dict(gap=IN_LOSS, eps=0.5, layernorm="removed", resampled="seeds")
 
 
-def _estimate_of(study: Study, compared: list[np.ndarray], resampled: str) -> Any:
-    "Tau of one quantity, or its difference for two."
-    if resampled == "types and cells":
-        return estimate_of_draws(study, "tau", reduce(sub, map(study.tau, compared)))
-    return estimate_of_grids("tau", reduce(sub, map(study.by_grid, compared)))
-
-
 def _readings_of(seen: Study, gap: str, eps: float, layernorm: str) -> Iterator[dict[str, Any]]:
     srr, published = seen.values("SRR", eps, layernorm=layernorm), seen.values("path-norm")
-    folded = seen.of_records(_beside("folded_path_norm"))
+    folded = seen.of_records(lambda r: _beside(r, "folded_path_norm"))
     for resampled in ("seeds", "types and cells"):
+        tau: Any = seen.by_grid if resampled == "seeds" else seen.tau
         for paths, values in {"-": srr, "published": published, "folded": folded}.items():
             there = np.isfinite(values)
-            compared = [srr] if paths == "-" else [np.where(there, srr, np.nan), values]
-            found = _estimate_of(seen, compared, resampled)
+            taus = tau(srr) if paths == "-" else tau(np.where(there, srr, np.nan)) - tau(values)
+            found: Any = (
+                estimate_of_grids("tau", taus)
+                if resampled == "seeds"
+                else estimate_of_draws(seen, "tau", taus)
+            )
             yield dict(
                 quantity="tau" if paths == "-" else "lead over path-norm",
                 **dict(gap=gap, eps=eps, layernorm=layernorm, resampled=resampled),

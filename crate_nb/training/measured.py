@@ -184,20 +184,17 @@ def subject_of(
     return _load(record, as_execution(execution, **options), settings, level)[0]
 
 # %% ../../nbs/training/measured.ipynb #14ea0033
-def _of_the_study(measures: dict[str, Any], names: Collection[str]) -> bool:
-    "Whether measures have the settings of the study, but for the numbers of images, and names."
-    settings, free = measures.get("settings", {}), dict(images=None, srr_images=None)
-    is_study = settings | free == MeasureSettings().as_json() | free
-    return is_study and set(names) <= set(measures.get("values", {}))
-
-
 def is_measured(
     record: Record | None,  # measured or not
     names: Collection[str] | None = None,  # required measures; None: all rows of `MEASURES`
 ) -> bool:
     "Whether a record has measures with the settings of the study, at each level it reached."
-    wanted = MEASURES if names is None else names
-    return record is not None and all(_of_the_study(m, wanted) for m in record.ends().values())
+    free = dict(images=None, srr_images=None)  # the numbers of images may differ
+    settings, wanted = MeasureSettings().as_json() | free, set(MEASURES if names is None else names)
+    return record is not None and all(
+        m.get("settings", {}) | free == settings and wanted <= set(m.get("values", {}))
+        for m in record.ends().values()
+    )
 
 # %% ../../nbs/training/measured.ipynb #14ea0035
 @plain_torch()
