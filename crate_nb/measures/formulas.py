@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LEAST_EIGENVALUES', 'MEASURES', 'PUBLISHED', 'ADDED', 'NotDefined', 'matrices_of', 'norms2', 'margins',
-           'trained_parameters', 'noise', 'perturbed', 'first_of', 'AccuracyDrop', 'find_sigma', 'without_layernorm',
-           'path_norm', 'feed_forward_path_norm', 'power_law', 'largest_eigenvalue', 'hessian_times', 'Measure']
+           'trained_parameters', 'noise', 'first_of', 'AccuracyDrop', 'find_sigma', 'without_layernorm', 'path_norm',
+           'feed_forward_path_norm', 'power_law', 'largest_eigenvalue', 'hessian_times', 'Measure']
 
 # %% ../../nbs/measures/formulas.ipynb #f3bed3ff
 import math
@@ -106,11 +106,7 @@ def noise(
 
 # %% ../../nbs/measures/formulas.ipynb #14ea0007
 @contextmanager
-def perturbed(
-    model: nn.Module,  # changed in place inside the context
-    noise: Sequence[Tensor],  # one per item of `trained_parameters`
-    sigma: float,  # factor of the noise
-) -> Iterator[nn.Module]:
+def _perturbed(model: nn.Module, noise: Sequence[Tensor], sigma: float) -> Iterator[nn.Module]:
     "Add `sigma` times `noise` to the parameters, and restore them exactly afterwards."
     parameters = trained_parameters(model)
     with torch.no_grad():
@@ -139,23 +135,19 @@ class AccuracyDrop:
 
     def __init__(
         self,
-        model: nn.Module,  # inputs -> scores (B, classes, ...)
+        model: nn.Module,  # whose parameters get the noise
         batches: Sequence[tuple[Any, Tensor]],  # inputs and labels (B, ...)
         draws: int = 10,  # of the noise, shared by all sigmas
         seed: int = 0,  # of the noise, unrelated to the run's seed
+        scores: Callable[[Any], Tensor] | None = None,  # inputs -> (B, classes, ...); None: model
     ):
         self.model, self.batches, self.draws, self.seed = model, batches, draws, seed
+        self.scores = scores or model
         self.passes = 0.0
         # cached, since drawing takes longer than a small model's forward pass
         self.noise: dict[int, list[Tensor]] = {}
         self.images = sum(y.numel() for _, y in batches)
         self.full: dict[int | None, float] = {}  # accuracy without noise
-
-    def _shown(self, first: int | None) -> Sequence[tuple[Any, Tensor]]:
-        if first is None:
-            return self.batches
-        x, y = self.batches[0]
-        return [(first_of(x, first), y[:first])]
 
     @torch.no_grad()
     def accuracy(
@@ -163,9 +155,11 @@ class AccuracyDrop:
         first: int | None = None,  # use this many images of the first batch; None: all images
     ) -> float:  # share of correct predictions
         "Accuracy of the model with its present weights; adds to `passes`."
-        right = n = 0
-        for x, y in self._shown(first):
-            right = right + (self.model(x).argmax(1) == y).sum()
+        right, n, batches = 0, 0, self.batches
+        if first is not None:
+            batches = [(first_of(batches[0][0], first), batches[0][1][:first])]
+        for x, y in batches:
+            right = right + (self.scores(x).argmax(1) == y).sum()
             n += int((y != -100).sum())  # -100: ignored by cross-entropy
         self.passes += n / self.images
         return float(right) / n
@@ -183,7 +177,7 @@ class AccuracyDrop:
         for i in range(draws or self.draws):
             if i not in self.noise:
                 self.noise[i] = noise(self.model, self.seed, i)
-            with perturbed(self.model, self.noise[i], sigma):
+            with _perturbed(self.model, self.noise[i], sigma):
                 found.append(self.accuracy(first))
         return self.full[first] - sum(found) / len(found)
 

@@ -88,7 +88,8 @@ class Estimate:
     sampling_variance : float, default 0.0
         Variance due to the choice of test images, which more seeds do not reduce.
     images : int, default 0
-        Number of test images; if `sampling_variance` is 0 all the same, we lack their noise.
+        Number of the test images behind `sampling_variance`; if this is 0 all the same, the
+        interval lacks their noise.
     whole : float, optional
         The quantity on all models, if the values are bootstrap draws.
     models : int, default 0

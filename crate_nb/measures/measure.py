@@ -71,19 +71,6 @@ def scores_of(
         )
     return found
 
-# %% ../../nbs/measures/measure.ipynb #1867e3bc
-class _Scores(nn.Module):
-    "A wrapped model: inputs -> scores (B, classes) or (B, classes, N)."
-
-    def __init__(self, model: nn.Module, predict: Callable[[Any], Tensor]):
-        super().__init__()
-        self.model, self.predict = model, predict
-
-    def forward(self, inputs: Any) -> Tensor:
-        is_named = isinstance(inputs, Mapping)
-        scores = self.predict(self.model(**inputs) if is_named else self.model(inputs))
-        return scores.movedim(-1, 1) if scores.ndim == 3 else scores
-
 # %% ../../nbs/measures/measure.ipynb #83d5754d
 @dataclass(frozen=True)
 class Outcome:
@@ -101,7 +88,7 @@ def _are_probabilities(scores: Tensor) -> bool:
 
 @torch.no_grad()
 def outcome_of(
-    model: nn.Module,  # inputs -> scores (B, classes) or (B, classes, N)
+    model: Callable[[Any], Tensor],  # inputs -> scores (B, classes) or (B, classes, N)
     batches: Iterable[tuple[Any, Tensor]],  # inputs and labels
     loss: Callable[[Tensor, Tensor], Tensor],  # scores, labels -> mean loss
 ) -> Outcome:
@@ -209,22 +196,20 @@ class _Fit(_Weights):
     loss: Callable[[Tensor, Tensor], Tensor]
     predict: Callable[[Any], Tensor]
 
-    def with_layernorm(
-        self,
-        setting: str,  # kept or removed
-    ) -> AbstractContextManager:
-        "Have the model with or without its LayerNorm."
-        return without_layernorm(self.model) if setting == "removed" else nullcontext()
+    def _with(self, layernorm: str) -> AbstractContextManager:
+        "Have the model with its LayerNorm kept or removed."
+        return without_layernorm(self.model) if layernorm == "removed" else nullcontext()
 
-    @cached_property
-    def scores(self) -> nn.Module:
-        "The model as a function from inputs to scores."
-        return _Scores(self.model, self.predict)
+    def scores(self, inputs: Any) -> Tensor:  # (B, classes) or (B, classes, N)
+        "The scores of a batch."
+        is_named = isinstance(inputs, Mapping)
+        scores = self.predict(self.model(**inputs) if is_named else self.model(inputs))
+        return scores.movedim(-1, 1) if scores.ndim == 3 else scores
 
     @cached_property
     def trained(self) -> Outcome:
         "Loss, accuracy and margins on the training batches."
-        with self.with_layernorm(self.settings.layernorm):
+        with self._with(self.settings.layernorm):
             return outcome_of(self.scores, self.train, self.loss)
 
     @property
@@ -249,8 +234,9 @@ class _Fit(_Weights):
     @cached_property
     def _searched(self) -> float | None:  # cached also if none is found
         c = self.settings
-        with self.with_layernorm(c.layernorm):
-            return find_sigma(AccuracyDrop(self.scores, self.first(c.images), c.draws, c.seed))
+        with self._with(c.layernorm):
+            batches = self.first(c.images)
+            return find_sigma(AccuracyDrop(self.model, batches, c.draws, c.seed, self.scores))
 
     @cached_property
     def sigma(self) -> float:
@@ -294,7 +280,7 @@ class Subject(_Fit):
         "Layer-wise SRR on the first samples; `NotDefined` if the model has none."
         c, batches = self.settings, [inputs for inputs, _ in self.first(self.settings.srr_images)]
         try:
-            with warnings.catch_warnings(), self.with_layernorm(layernorm):
+            with warnings.catch_warnings(), self._with(layernorm):
                 warnings.filterwarnings("ignore", "SRR and R", SrrWarning)  # becomes a reason
                 return layerwise_srr(
                     self.model, batches, c.eps, c.lam, rank=False, **self.srr_options

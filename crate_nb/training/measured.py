@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from itertools import product
-from operator import attrgetter
 from typing import Any
 import numpy as np, pandas as pd, torch, torch.nn.functional as F
 from scipy import optimize
@@ -136,8 +135,8 @@ def _measures_of(s: Subject, test: Images | None = None, val: Images | None = No
     return dict(
         settings=settings,
         values={name: _value(measure.of, s) for name, measure in MEASURES.items()},
-        margin=_value(attrgetter("margin"), s),
-        sigma=_value(attrgetter("sigma"), s),
+        margin=_value(lambda s: s.margin, s),
+        sigma=_value(lambda s: s.sigma, s),
         srr=_srr_columns(s),
         beside=_beside(s, test, val) if isinstance(s.model, Classifier) else {},
     )
