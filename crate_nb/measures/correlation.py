@@ -260,11 +260,8 @@ class Parts(TwoWay):
 
     whole: float  # on all models
 
-    def __sub__(
-        self,
-        other: "Parts",  # of another statistic on the same draws
-    ) -> "Parts":
-        "Difference of two statistics, draw by draw."
+    def __sub__(self, other: "Parts") -> "Parts":
+        "Difference of two statistics on the same draws, draw by draw."
         drawn = ("whole", "product", "types", "cells", "both")
         return replace(self, **{k: getattr(self, k) - getattr(other, k) for k in drawn})
 

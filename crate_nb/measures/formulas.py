@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LEAST_EIGENVALUES', 'MEASURES', 'PUBLISHED', 'ADDED', 'NotDefined', 'matrices_of', 'norms2', 'margins',
-           'trained_parameters', 'noise', 'first_of', 'AccuracyDrop', 'find_sigma', 'without_layernorm', 'path_norm',
+           'trained_parameters', 'first_of', 'AccuracyDrop', 'find_sigma', 'without_layernorm', 'path_norm',
            'feed_forward_path_norm', 'power_law', 'largest_eigenvalue', 'hessian_times', 'Measure']
 
 # %% ../../nbs/measures/formulas.ipynb #f3bed3ff
@@ -95,11 +95,7 @@ def trained_parameters(
     return [p for p in model.parameters() if p.requires_grad]
 
 # %% ../../nbs/measures/formulas.ipynb #14ea0006
-def noise(
-    model: nn.Module,  # for shapes and devices
-    seed: int,  # of the noise, unrelated to the run's seed
-    draw: int,  # number of the draw, from 0
-) -> list[Tensor]:  # one per item of `trained_parameters`
+def _noise(model: nn.Module, seed: int, draw: int) -> list[Tensor]:
     "Standard normal noise for every trained parameter, determined by seed and draw."
     g = generator("flatness", seed, draw)
     return [torch.randn(p.shape, generator=g).to(p.device) for p in trained_parameters(model)]
@@ -176,7 +172,7 @@ class AccuracyDrop:
         found = []
         for i in range(draws or self.draws):
             if i not in self.noise:
-                self.noise[i] = noise(self.model, self.seed, i)
+                self.noise[i] = _noise(self.model, self.seed, i)
             with _perturbed(self.model, self.noise[i], sigma):
                 found.append(self.accuracy(first))
         return self.full[first] - sum(found) / len(found)

@@ -23,10 +23,7 @@ ALPHA = 0.025  # one-sided significance level of a verdict
 
 
 def _errors_from_mean(level: float, share: float | np.ndarray, seeds: int) -> float | np.ndarray:
-    """Half-width of an interval of a mean, in standard errors (Cochran and Cox).
-
-    The level is one-sided, and the seeds cause this share of the variance.
-    """
+    "Half-width in standard errors (Cochran and Cox), if this share of the variance is the seeds'."
     return -share * stdtrit(seeds - 1, level) - (1 - share) * ndtri(level)
 
 

@@ -146,8 +146,7 @@ def _check_classifies(config: RunConfig):
     "Raise a `UserError` unless the run's variant classifies images, as measures require."
     if VARIANTS[config.variant].task != "classification":
         raise UserError(
-            f"variant {config.variant!r} does not classify images, and measures need a classifier; "
-            "choose a run of another variant"
+            f"variant {config.variant!r} does not classify images, as measures need; choose another"
         )
 
 
