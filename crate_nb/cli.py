@@ -120,6 +120,9 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
 
     if force and budget:
         raise UserError("--force with --budget trains the same runs again; use only one of them")
+    for option, given in {"--force": force, "--budget": budget, "--dry-run": dry}.items():
+        if recorded and given:
+            raise UserError(f"--recorded trains nothing, so {option} has no effect; omit one")
     deadline = None if budget is None else time.time() + _seconds(budget)
     p = Parameters(scale=scale, dataset=dataset, seeds=tuple(seeds) or None, device=device)
     results = chosen(only, scale, recorded)
@@ -182,10 +185,7 @@ def _setting(text: str) -> tuple[str, Any]:
 @_dataset
 @_device
 @click.option(
-    "--threads",
-    type=click.IntRange(1),
-    default=1,
-    help="CPU threads; only runs with the same number are equal bit for bit.",
+    "--threads", type=click.IntRange(1), default=1, help="CPU threads; they change the last bits."
 )
 @_init
 @_force
@@ -503,6 +503,8 @@ def predict_command(model, images, scale, top, device):
 
     device = pick_device(device)
     if Path(model).exists():
+        if scale:
+            raise UserError(f"--scale is for a record's id; {model} is a model")
         found = from_pretrained(model)
     else:
         scale, record = _record(model, scale)

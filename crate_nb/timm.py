@@ -88,14 +88,6 @@ class TimmModel(CRATE):
         "Parameters without weight decay."
         return {"tokeniser.positions", "tokeniser.cls_token"}
 
-    def group_matcher(
-        self,
-        coarse: bool = False,  # whether all layers form one group
-    ) -> dict[str, Any]:
-        "Parameter groups by depth, for timm's layer-wise learning rates."
-        layers = r"^layers" if coarse else [(r"^layers\.(\d+)", None), (r"^head\.0", (99999,))]
-        return dict(stem=r"^tokeniser", blocks=layers)
-
 # %% ../nbs/models/timm.ipynb #f7d91224
 _MEMBERS = "crate crate-t crate-c crate-n crate-fix crate-identity tost crate-alpha".split()
 _OTHER_PATCHES = {  # member, size -> published patch sizes other than 16

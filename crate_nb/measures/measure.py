@@ -135,6 +135,9 @@ class MeasureSettings:
 
     def __post_init__(self):
         object.__setattr__(self, "eps", tuple(map(check_eps, self.eps)))
+        for name, least in dict(images=1, srr_images=1, draws=1, seed=0).items():
+            if type(value := getattr(self, name)) is not int or value < least:
+                raise UserError(f"{name} is {value!r}; give an integer of at least {least}")
         for name in ("layernorm", "srr_layernorm"):
             check_choice(name, getattr(self, name), ("kept", "removed"))
         check_choice("convention", self.convention, ("deviation", "published"))

@@ -526,12 +526,9 @@ def published_rates(
     batches: Iterable,  # images (B, C, H, W), or tuples (images, ...)
 ) -> pd.DataFrame:  # one row per layer: `published_rate` (nats), `zeros` (share), and `_std`
     "Rate and sparsity as plotted by CRATE's code; they differ from `layerwise_srr`."
-    layers = list(model.layers) if isinstance(model, LayeredModel) else []
-    if not layers or any(getattr(layer, "u", None) is None for layer in layers):
-        raise UserError(
-            f"CRATE's published rate is not defined for a {type(model).__name__}; "
-            "it needs layers with subspaces, such as those of CRATE"
-        )
+    layers = list(model.layers)
+    if any(getattr(layer, "u", None) is None for layer in layers):
+        raise UserError(f"a {type(model).__name__} has layers without subspaces; give a CRATE")
     with evaluating(model):
         samples = [
             _published_profile(layers, model.tokens(_first(b))) for b in _batches(batches, model)

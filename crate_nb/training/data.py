@@ -4,19 +4,20 @@
 
 # %% auto #0
 __all__ = ['CLASSES', 'SOURCES', 'STATISTICS', 'ImageData', 'read_digits', 'read_binary', 'read_tree', 'Source', 'fetch_source',
-           'dataset_name', 'files_state', 'load_data', 'normalise', 'dataset_sizes']
+           'dataset_name', 'files_state', 'load_data', 'save_images', 'normalise', 'dataset_sizes']
 
 # %% ../../nbs/training/data.ipynb #ce1e8ed7
-import hashlib, json, os, random, tarfile
-from collections.abc import Callable
+import hashlib, io, json, os, random, tarfile
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 import torch
 from torch import Tensor
-from ..core import UserError, as_path, generator, home, plain_torch, tensor_digest
-from ..core import user_errors, warn_once, write_atomic
+from ..core import UserError, as_path, generator, home, plain_torch, resolve
+from ..core import tensor_digest, user_errors, warn_once, write_atomic
 from ..models.checkpoints import read_safetensors
 
 # %% ../../nbs/training/data.ipynb #ba0b92cc
@@ -203,7 +204,10 @@ def _find(source: Source, folder: str | Path | None) -> Path | None:
         archive = place / source.file
         if archive.is_file():
             if source.md5 and (found := _md5(archive)) != source.md5:
-                raise UserError(f"{archive} has md5 {found}, not {source.md5}: {_ANEW}")
+                raise UserError(
+                    f"{archive} is damaged or not the official file (md5 {found}, expected "
+                    f"{source.md5}); delete it and download it again"
+                )
             return archive
         if source.digest and (place / "train.parquet").is_file():
             return place
@@ -316,20 +320,23 @@ def files_state(
 # %% ../../nbs/training/data.ipynb #da7a5051
 @plain_torch()
 def load_data(
-    spec: str | Path, folder: str | Path | None = None, size: int | None = None
+    spec: Any, folder: str | Path | None = None, size: int | None = None, name: str | None = None
 ) -> ImageData:
     """Load a data set, decoded and verified; known sets are downloaded at first use.
 
     Parameters
     ----------
-    spec : str or pathlib.Path
-        digits, cifar10, cifar100 or cifar10-jpeg75, or the path of a folder with images in class
-        folders or parquet.
+    spec : str, pathlib.Path or data set
+        digits, cifar10, cifar100 or cifar10-jpeg75; the path of a folder with images in class
+        folders or parquet; or a `DatasetDict` or `Dataset` of `datasets`, a data set of
+        torchvision, or a mapping of the splits train and test to such.
     folder : str or pathlib.Path, optional
         Searched first for the files of a known set; None: only `$CRATE_NB_DATA` and the downloads.
     size : int, optional
         Side (pixels) of the model's images, not for a known set. We crop images to their central
         square and resize them, unless all are squares of one size up to 128 pixels.
+    name : str, optional
+        Label of a data set of another library, which needs one.
 
     Returns
     -------
@@ -341,7 +348,8 @@ def load_data(
     Raises
     ------
     UserError
-        If the set is unknown, the download fails, or the files are damaged or wrong.
+        If the set is unknown, the download fails, the files are damaged or wrong, or a data set of
+        another library has no name.
 
     Examples
     --------
@@ -350,6 +358,13 @@ def load_data(
     >>> digits.x_train.shape, digits.x_train.dtype, digits.classes
     (torch.Size([1437, 1, 8, 8]), torch.uint8, 10)
     """
+    if not isinstance(spec, str | Path):
+        if not name or name in SOURCES:
+            raise UserError(f"a data set needs a name of its own, name='mine', not {name!r}")
+        splits = spec if isinstance(spec, Mapping) else dict(train=spec)
+        return _as_data(name, *resolve("crate_nb.training.pictures:read_objects")(splits, size))
+    if name:
+        raise UserError(f"{spec} has a name; name= is for data sets of other libraries")
     name = dataset_name(str(spec))
     if name in SOURCES:
         own = spec if str(spec) != name else None  # a folder of that name
@@ -361,6 +376,34 @@ def load_data(
     data = _cached(name, key, lambda: _as_data(name, *read_folder(find_layout(place), size)))
     _warn_of_copies(data)
     return data
+
+# %% ../../nbs/training/data.ipynb #50cd471f
+def save_images(
+    images: ImageData,  # such as of another library
+    folder: str | Path,  # becomes a folder that `load_data` and `crate-nb train` take
+) -> Path:  # the folder
+    "Write train.parquet and test.parquet with lossless images; a `UserError` if it exists."
+    import pyarrow as pa, pyarrow.parquet as pq
+    from PIL import Image
+
+    if (folder := as_path(folder)).exists():
+        raise UserError(f"{folder} exists; name a new folder")
+    folder.mkdir(parents=True)
+    features = dict(label=dict(_type="ClassLabel", names=images.names)) if images.names else {}
+    noted = dict(huggingface=json.dumps(dict(info=dict(features=features))))
+    splits = dict(test=(images.x_test, images.y_test), train=(images.x_train, images.y_train))
+    for split, (x, y) in splits.items():  # a folder without training images is refused
+        pictures = []
+        for pixels in x.permute(0, 2, 3, 1).numpy():
+            with io.BytesIO() as file:
+                Image.fromarray(pixels if images.channels == 3 else pixels[..., 0]).save(
+                    file, "PNG"
+                )
+                pictures.append({"bytes": file.getvalue()})
+        if pictures:
+            table = pa.table(dict(image=pictures, label=y.tolist())).replace_schema_metadata(noted)
+            pq.write_table(table, folder / f"{split}.parquet")
+    return folder
 
 # %% ../../nbs/training/data.ipynb #5f0b85c6
 STATISTICS = {  # channels -> mean, standard deviation, of pixels in [0, 1]

@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['ENDINGS', 'decode', 'read_image', 'visible_files', 'find_images', 'Layout', 'find_layout', 'row_counts',
-           'read_folder']
+           'read_folder', 'read_objects']
 
 # %% ../../nbs/training/pictures.ipynb #b1c70003
 import io, json, os, re, unicodedata, warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,12 @@ def read_image(
     return resize(picture[None], fit)[0] if fit else picture
 
 # %% ../../nbs/training/pictures.ipynb #b1c7000e
+_OF_SYSTEMS = {  # folders that no user has made, in lower case
+    *("__macosx", "__pycache__", "@eadir", "#recycle", "@recycle", "$recycle.bin", "#snapshot"),
+    *("system volume information", "lost+found"),
+}
+
+
 def _files_below(folder: Path, seen: set[str]) -> Iterator[Path]:
     if (real := os.path.realpath(folder)) in seen:
         raise UserError(f"two paths lead to the folder {folder}; remove the link")
@@ -70,7 +76,7 @@ def _files_below(folder: Path, seen: set[str]) -> Iterator[Path]:
     with user_errors(f"the folder {folder} can't be read", "allow it, or move it away"):
         paths = [p for p in folder.iterdir() if p.name[0] != "."]
     for path in paths:
-        if path.is_dir():
+        if path.is_dir() and path.name.lower() not in _OF_SYSTEMS:
             yield from _files_below(path, seen)
         elif path.is_file() or path.is_symlink():  # a link to nothing is an error when we read it
             yield path
@@ -158,6 +164,11 @@ class Layout:
     train: list[Path]  # parquet files or images
     test: list[Path]  # the same; may be empty
 
+    @property
+    def is_parquet(self) -> bool:
+        "Whether the files are parquet rather than images."
+        return self.train[0].suffix.lower() == ".parquet"
+
 
 def find_layout(
     folder: Path,  # searched with all folders below it
@@ -168,7 +179,7 @@ def find_layout(
     parquet = [f for f in files if f.suffix.lower() == ".parquet"]
     pictures = find_images(files, folder)
     if tables := [f for f in files if f.stem == "metadata"]:
-        raise UserError(f"{tables[0]} is not read; sort the images into folders of their classes")
+        raise UserError(f"{tables[0]} is for `datasets`; load it there, then use data.save_images")
     if parquet and pictures:
         raise UserError(f"{folder} holds parquet and pictures; name a folder of one of both")
     read = _by_parquet_names if parquet else _by_class_folders
@@ -186,8 +197,6 @@ _BAD_FILE = "it is truncated, damaged or a pointer of Git LFS; download it again
 
 
 def _row_count(path: Path) -> int:
-    if path.suffix.lower() != ".parquet":
-        return 1
     import pyarrow.parquet as pq
 
     with user_errors(f"{path} can't be read", _BAD_FILE):
@@ -198,7 +207,9 @@ def row_counts(
     layout: Layout,  # of a folder
 ) -> tuple[int, int]:  # training and test images
     "Count the images of a folder without decoding them."
-    return sum(map(_row_count, layout.train)), sum(map(_row_count, layout.test))
+    if layout.is_parquet:
+        return sum(map(_row_count, layout.train)), sum(map(_row_count, layout.test))
+    return len(layout.train), len(layout.test)
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001b
 _Row = tuple[Tensor, Any, tuple[str, ...]]  # a picture, its label, the class names of its file
@@ -225,7 +236,7 @@ def _rows(layout: Layout, size: int | None) -> Iterator[_Row]:
     "The pictures of a folder, training images first; a folder's name is the label of its files."
     for path in (*layout.train, *layout.test):
         with user_errors(f"{path} can't be read", _BAD_FILE):
-            if path.suffix.lower() == ".parquet":
+            if layout.is_parquet:
                 yield from _parquet_rows(path, size)
             else:
                 name = unicodedata.normalize("NFC", path.parent.name)
@@ -233,64 +244,99 @@ def _rows(layout: Layout, size: int | None) -> Iterator[_Row]:
 
 # %% ../../nbs/training/pictures.ipynb #b1c7001f
 def _read_rows(
-    layout: Layout, size: int | None
+    rows: Iterable[_Row], size: int | None, of: object
 ) -> tuple[list[Tensor], list[Any], set[tuple[str, ...]]]:
     "Pictures of one size, labels and lists of class names; a `UserError` for several sizes."
     pictures: list[Tensor] = []
     labels: list[Any] = []
     listed = set()
-    for picture, label, names in _rows(layout, size):
+    for picture, label, names in rows:
         if size and picture.shape[-1] > _SMALL:
             picture = resize(picture[None], size)[0]
         if pictures and not size and picture.shape != pictures[0].shape:
             sizes = " and ".join(f"{p.shape[1]} x {p.shape[2]}" for p in (pictures[0], picture))
             raise UserError(
-                f"{layout.folder} holds images of several sizes, such as {sizes} (height x width); "
+                f"{of} holds images of several sizes, such as {sizes} (height x width); "
                 "choose a size: load_data(..., size=...), crate-nb data --size"
             )
         pictures.append(picture)
         labels.append(label)
         listed.add(names)
     if size and len({p.shape for p in pictures}) > 1:
-        warn_once(f"{layout.folder}: sizes differ; all are {size} x {size} before a crop")
+        warn_once(f"{of}: sizes differ; all are {size} x {size} before a crop")
         pictures = [resize(p[None], size)[0] for p in pictures]
     return pictures, labels, listed - {()}
 
 # %% ../../nbs/training/pictures.ipynb #b1c70021
 def _numbered(
-    labels: list, train: int, listed: set[tuple[str, ...]], folder: Path
+    labels: list, train: int, listed: set[tuple[str, ...]], of: object
 ) -> tuple[Tensor, tuple[str, ...]]:
     "Labels as numbers, and the class names; a `UserError` for labels that do not fit."
     kinds = {type(y).__name__ for y in labels}
     if kinds not in ({"int"}, {"str"}) or len(listed) > 1:
         raise UserError(
-            f"{folder}: labels of type {', '.join(sorted(kinds))}, {len(listed)} lists of class "
+            f"{of}: labels of type {', '.join(sorted(kinds))}, {len(listed)} lists of class "
             "names; use class numbers 0, 1, ... or names, the same in all files"
         )
     classes = sorted(set(labels[:train]))
     if unknown := sorted({*labels} - {*classes}):
         raise UserError(
-            f"{folder}: test images have a class {unknown[0]!r}, which training lacks; rename it"
+            f"{of}: test images have a class {unknown[0]!r}, which training lacks; rename it"
         )
     if kinds == {"int"} and classes != [*range(len(classes))]:
         raise UserError(
-            f"{folder}: classes numbered {classes[0]} to {classes[-1]}; use 0, 1, ... without gaps"
+            f"{of}: classes numbered {classes[0]} to {classes[-1]}; use 0, 1, ... without gaps"
         )
     number = {label: i for i, label in enumerate(classes)}
     names = classes if kinds == {"str"} else next(iter(listed), ())
     return torch.tensor([number[y] for y in labels]), tuple(names[: len(classes)])
 
 # %% ../../nbs/training/pictures.ipynb #b1c70023
+# (x_train, y_train, x_test, y_test), class names
+_NamedImages = tuple[tuple[Tensor, ...], tuple[str, ...]]
+
+
+def _tensors(rows: Iterable[_Row], train: int, size: int | None, of: object) -> _NamedImages:
+    "The tensors of rows, of which the first `train` are for training."
+    if not train:
+        raise UserError(f"{of} holds no training images")
+    pictures, labels, listed = _read_rows(rows, size, of)
+    x, (y, names) = torch.stack(pictures), _numbered(labels, train, listed, of)
+    return (x[:train], y[:train], x[train:], y[train:]), names
+
+
 def read_folder(
     layout: Layout,  # of the folder
     size: int | None = None,  # side (pixels) of the model's images; None: keep images of one size
-) -> tuple[tuple[Tensor, ...], tuple[str, ...]]:  # x_train, y_train, x_test, y_test; class names
+) -> _NamedImages:
     """Read uint8 images (n, 3, H, W), labels and class names; a `UserError` for damaged files.
 
     The names are in label order, empty if the files only have numbers.
     """
-    if not (train := row_counts(layout)[0]):
-        raise UserError(f"{layout.folder} holds no training images")
-    pictures, labels, listed = _read_rows(layout, size)
-    x, (y, names) = torch.stack(pictures), _numbered(labels, train, listed, layout.folder)
-    return (x[:train], y[:train], x[train:], y[train:]), names
+    return _tensors(_rows(layout, size), row_counts(layout)[0], size, layout.folder)
+
+# %% ../../nbs/training/pictures.ipynb #f0c631ef
+def _object_rows(part: Any, size: int | None) -> Iterator[_Row]:
+    "The rows of a data set of `datasets`, whose rows are mappings, or of torchvision."
+    features = getattr(part, "features", {})
+    listed: Any = next((features[c] for c in _LABELS if c in features), part)  # a ClassLabel
+    names = tuple(getattr(listed, "names", ()) or getattr(part, "classes", ()))
+    for i, row in enumerate(part):
+        if isinstance(row, Mapping):
+            row = [next((row[c] for c in cs if c in row), None) for cs in (_IMAGES, _LABELS)]
+        image, label = list[Any](row)
+        if not isinstance(image, Image.Image):
+            raise UserError(f"row {i} holds no picture of Pillow, but a {type(image).__name__}")
+        with io.BytesIO() as file, user_errors(f"row {i} can't be read", "use 8 bits a channel"):
+            ImageOps.exif_transpose(image).save(file, "PNG")
+            yield decode(file.getvalue(), size, f"row {i}"), int(label), names
+
+
+def read_objects(
+    splits: Mapping[str, Any],  # train, and perhaps test: rows of pictures of Pillow and labels
+    size: int | None = None,  # as for `read_folder`
+) -> _NamedImages:
+    "Read data sets of `datasets` or torchvision; a `UserError` for rows that hold no pictures."
+    parts = [splits[name] for name in ("train", "test") if name in splits]
+    rows = (row for part in parts for row in _object_rows(part, size))
+    return _tensors(rows, len(splits["train"]) if "train" in splits else 0, size, "the data set")

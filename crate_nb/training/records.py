@@ -328,7 +328,10 @@ class Records(Generic[_R]):
         return None
 
     def __contains__(self, config: Any) -> bool:
-        return self.path(config).exists()
+        with user_errors(f"{self.root} can't be read", "allow it, or name another folder"):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                return bool(self.path(config).stat())
+        return False
 
     def __iter__(self) -> Iterator[_R]:
         for id in self.ids():

@@ -162,6 +162,8 @@ def submit_slurm(
     kind = check_choice("device", execution.device.partition(":")[0], ["auto", "cpu", "cuda"])
     if kind == "cuda" and not (options.gpus or options.sbatch):
         raise UserError(f"device {execution.device!r} needs jobs with a GPU; add --gpus 1")
+    if "%" in str(home()):
+        raise UserError(f"SLURM would expand the % in {home()}; set CRATE_NB_HOME without one")
     if not importlib.util.find_spec("submitit"):
         raise UserError("SLURM needs submitit: pip install 'crate_nb[slurm]'")
     _queue()  # fails without SLURM, before we decode pictures

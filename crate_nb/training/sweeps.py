@@ -127,7 +127,12 @@ def grid_configs(
     "The distinct configurations of a grid; a `UserError` if one is invalid."
     base = fit_sizes(scale_config(scale, dataset_label(scale, dataset)), dataset)
     made = (without_idle(with_changes(base, row)) for row in grid.rows())
-    return list(dict.fromkeys(made))  # rows may coincide
+    configs = list(dict.fromkeys(made))  # rows may coincide
+    varied = {*varied_fields(configs, apart=()), "recipe"}  # whose fields these are
+    for axis, values in grid.axes.items():
+        if len(set(map(str, values))) > 1 and axis not in varied:
+            raise UserError(f"the axis {axis} changes no run of the grid; omit it")
+    return configs
 
 # %% ../../nbs/training/sweeps.ipynb #7b1e2402
 def sweep_configs(
