@@ -204,10 +204,7 @@ def _find(source: Source, folder: str | Path | None) -> Path | None:
         archive = place / source.file
         if archive.is_file():
             if source.md5 and (found := _md5(archive)) != source.md5:
-                raise UserError(
-                    f"{archive} is damaged or not the official file (md5 {found}, expected "
-                    f"{source.md5}); delete it and download it again"
-                )
+                raise UserError(f"{archive} has md5 {found}, not {source.md5}: {_ANEW}")
             return archive
         if source.digest and (place / "train.parquet").is_file():
             return place

@@ -112,13 +112,14 @@ def run_trials(
     scale: str,  # a row of `runs.SCALES`
     trials: Sequence[Trial],  # trials in running order
     run: _Run,  # a trial -> its numbers and tables
+    root: Path | None = None,  # default: `data/runs` below `core.home()`
 ) -> list[TrialResult]:  # in the order of `trials`
     """The outcomes of trials; missing ones are computed now.
 
     We store each outcome immediately, so a killed process loses only its current trial. `run` must
     be a deterministic function of the trial.
     """
-    kept = Trials(experiment, scale)
+    kept = Trials(experiment, scale, root)
     found = [kept.get(trial) for trial in trials]
     missing = sum(outcome is None for outcome in found)
     with progress_bar(total=missing, desc=experiment, disable=not missing) as bar:
