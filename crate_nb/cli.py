@@ -131,7 +131,7 @@ def reproduce_command(scale, only, dataset, seeds, device, workers, budget, forc
     if dry:
         return click.echo(dry_run(order))
     for folder in (home() / "figures" / scale, home() / "data" / "runs" / scale):
-        write_atomic(folder / ".writable", "").unlink()  # fail now rather than after an hour
+        write_atomic(folder / ".writable", "").unlink(missing_ok=True)  # fail now
     report, not_drawn, left = reproduce(order)
     for name, why in not_drawn.items():
         click.echo(f"{name}: not drawn: {why}")

@@ -50,12 +50,12 @@ def mean_tau(
     measure: Sequence[float],  # one value per model
     gap: Sequence[float],  # of the same models, in the same order
     replicates: Sequence,  # replicate of each model, such as its seed
-) -> float:  # -1 to 1
+) -> float:  # -1 to 1; nan if no replicate has two models
     "Mean over replicates of tau within each, without models whose `measure` is nan."
     measure, gap = np.asarray(measure, float), _numbers(gap)
     members = [i & ~np.isnan(measure) for i in _members(replicates)]
-    pairs = [i for i in members if i.sum() > 1] or members[:1]  # if no replicate has a pair
-    return float(np.mean([kendall(measure[i], gap[i]) for i in pairs]))
+    taus = [kendall(measure[i], gap[i]) for i in members if i.sum() > 1]
+    return float(np.mean(taus)) if taus else np.nan
 
 # %% ../../nbs/measures/correlation.ipynb #89f9dee4
 def groups(

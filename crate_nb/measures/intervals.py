@@ -137,7 +137,8 @@ class Estimate:
 
     def __post_init__(self):
         object.__setattr__(self, "values", tuple(map(float, self.values)))
-        given = [*self.values, self.threshold, self.paper or 0.0, self.whole or 0.0]
+        given = [*self.values, self.threshold, self.sampling_variance]
+        given += [self.paper or 0.0, self.whole or 0.0]
         if not self.values or not np.isfinite(given).all():
             raise UserError(f"estimate {self.label!r} has no values, or one that is not finite")
         made = _of_seeds(self) if self.whole is None else _of_draws(self)
@@ -200,5 +201,5 @@ def seeds_needed(
         return stats.nct.sf(stdtrit(n - 1, 1 - level), n - 1, distance * n**0.5 / spread)
 
     most = 100_000  # from here on, return inf
-    n = 2 + bisect_left(range(2, most), POWER, key=power)
+    n = 2 + bisect_left(range(2, most), POWER, key=power) if spread else 2
     return n if n < most else math.inf

@@ -481,5 +481,6 @@ def measure(
         tested = None if test is None else outcome_of(s.scores, loader(test), loss)
         found = {name: _value_or_reason(rows[name], s) for name in names}
         found |= _outcomes(s.trained, tested)
-    columns = ["value", "reason"]
-    return pd.DataFrame.from_dict(found, "index", columns=columns).rename_axis("measure")
+    return pd.DataFrame.from_dict(found, "index", columns=["value", "reason"]).rename_axis(
+        "measure"
+    )

@@ -52,7 +52,8 @@ def records_of(
     found = [r for r in found if seeds is None or r.config.seed in seeds]
     if experiment is None:
         return found
-    wanted = set(plan(experiment, scale, label, sorted({r.config.seed for r in found})))
+    seeds = [*{r.config.seed for r in found}]
+    wanted = set(plan(experiment, scale, dataset or label, seeds))  # a folder may have fewer images
     return [r for r in found if r.config in wanted]
 
 # %% ../../nbs/study/frames.ipynb #a481e9a5

@@ -157,7 +157,7 @@ def reproduce(
     for runs, work in parts:
         if not order.recorded and not order.execution.is_late:
             sweep_local(runs, order.execution, work, order.force, check=True)
-    with ThreadPoolExecutor(joblib.cpu_count()) as pool:  # one notebook per core at a time
+    with ThreadPoolExecutor(order.execution.workers or joblib.cpu_count()) as pool:
         reasons = pool.map(partial(_draw, order), order.results)
         drawn = progress_bar(reasons, total=len(order.results), unit="notebook", desc="results")
         not_drawn = {r.name: why for r, why in zip(order.results, drawn) if why}

@@ -206,7 +206,7 @@ class ResultRuns(ResultPlan):
             self._found[experiment] = (
                 list(filter(None, map(Store(OWN).get, self.plan(experiment))))
                 if self._settings
-                else records_of(self.scale, experiment, self.label, self.seeds)
+                else records_of(self.scale, experiment, self._dataset or self.label, self.seeds)
             )
         return self._found[experiment]
 
@@ -293,7 +293,7 @@ HOW_TO_READ = (  # a table of answers
 def _cost_of(records: Sequence[Record]) -> tuple[int, float]:
     "Runs of a seed, and core-seconds of each from the median run on a CPU (0: all ran on a GPU)."
     on_cores = [r.seconds for r in records if not r.is_of_gpu]
-    cells = len({r.config.replace(seed=0) for r in records})
+    cells = len({r.config.replace(seed=0, subset=0) for r in records})
     return cells, float(np.median(on_cores or [0.0]))
 
 

@@ -441,9 +441,9 @@ def _seed_spread(
     They are pooled over all runs of the record's kind if the record has few replicates.
     """
     alike = (r for r in records if r.id != record.id and _kind_of(r) == _kind_of(record))
-    rows = [(r.config.replace(seed=0).id, *(r.final[m] for m in metrics)) for r in alike]
+    rows = [(r.config.replace(seed=0, subset=0).id, *(r.final[m] for m in metrics)) for r in alike]
     table = pd.DataFrame(rows, columns=["run", *metrics]).astype(dict.fromkeys(metrics, float))
-    own = table[table.run == record.config.replace(seed=0).id]
+    own = table[table.run == record.config.replace(seed=0, subset=0).id]
     pooled = own if len(own) > 2 else table
     centred = pooled[metrics] - pooled.groupby("run")[metrics].transform("mean")
     freedom = len(pooled) - pooled.run.nunique()

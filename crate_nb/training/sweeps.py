@@ -262,8 +262,9 @@ def _computed(
     while waiting:
         done, waiting = wait(waiting, 1.0, FIRST_COMPLETED)
         for future in done:
-            if not future.exception():
-                ended[sent[future]] = future.result()
+            error = future.exception()
+            if not isinstance(error, BrokenExecutor):  # else its process was killed
+                ended[sent[future]] = repr(error) if error else future.result()
                 bar.update()
         bar.set_postfix({"steps": f"{sum(steps):,}"} if steps else {})
     return ended
