@@ -36,8 +36,7 @@ def inner_model(
 ) -> nn.Module:
     "The model inside wrappers; a `UserError` for anything else, such as a list of models."
     if not isinstance(model, nn.Module):
-        kind = type(model).__name__
-        raise UserError(f"a {kind} is not a Module; give a model, such as from_pretrained(folder)")
+        raise UserError(f"a {type(model).__name__} is not a Module; give a model, such as CRATE()")
     return unwrapped(model)
 
 

@@ -64,8 +64,7 @@ def _row(record: Record, scale: str) -> dict[str, Any]:
     final = {k if k not in config else f"final_{k}": v for k, v in record.final.items()}
     label = record.config.dataset
     of_all = dataset_sizes(label)[1] if label in SOURCES else 10_000  # as in CIFAR-10
-    images = tested_images(record) or of_all
-    row = made | config | final | dict(test_images=images)
+    row = made | config | final | dict(test_images=tested_images(record) or of_all)
     values = (record.measures or {}).get("values", {})
     return row | {f"measure_{k}" if k in row else k: v for k, v in values.items()}
 

@@ -111,8 +111,7 @@ def check_record(
 ) -> Record:  # the same record
     "Return a record; a `UserError` for any other object, and for a record at a level."
     if not isinstance(record, Record):
-        kind = type(record).__name__
-        raise UserError(f"a {kind} is not a Record; read a record with Store(scale).get(id)")
+        raise UserError(f"a {type(record).__name__} is no Record; read it by Store(scale).get(id)")
     if record.config.levels and not record.levels:
         raise UserError(
             f"this is run {record.id} at one of its levels; give the whole record, "

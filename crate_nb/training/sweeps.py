@@ -262,8 +262,7 @@ def _computed(
     while waiting:
         done, waiting = wait(waiting, 1.0, FIRST_COMPLETED)
         for future in done:
-            error = future.exception()
-            if not isinstance(error, BrokenExecutor):  # else its process was killed
+            if not isinstance(error := future.exception(), BrokenExecutor):  # else it was killed
                 ended[sent[future]] = repr(error) if error else future.result()
                 bar.update()
         bar.set_postfix({"steps": f"{sum(steps):,}"} if steps else {})
