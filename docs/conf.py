@@ -20,7 +20,7 @@ project, author, release = settings["title"], settings["author"], settings["vers
 project_copyright, GIT, BRANCH = settings["copyright"], settings["git_url"], settings["branch"]
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
-napoleon_google_docstring, napoleon_preprocess_types = False, True
+napoleon_google_docstring = False
 nb_execution_mode, nb_output_stderr = "off", "remove"
 nb_code_prompt_show = nb_code_prompt_hide = "Code"
 nb_render_markdown_format = "myst"  # so that links in outputs lead to pages, too
