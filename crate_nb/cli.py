@@ -292,8 +292,7 @@ def runs_show(id, scale):
     _, record = _record(id, scale)
     of_levels = {"__all__": {"measures", "test_hits"}}
     hidden: Any = {"probe": True, "history": True, "final": {"test_hits"}, "levels": of_levels}
-    shown = record.model_dump(mode="json", exclude=hidden)
-    click.echo(json.dumps(shown, indent=1))
+    click.echo(json.dumps(record.model_dump(mode="json", exclude=hidden), indent=1))
     click.echo(record.history_frame().round(4).to_string(index=False))
 
 # %% ../nbs/cli.ipynb #c110001c

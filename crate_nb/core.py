@@ -218,6 +218,8 @@ def write_atomic(
                 f.flush()
                 os.fsync(f.fileno())
             os.replace(temporary, path)
+        except FileNotFoundError:  # another process has just deleted the folder
+            return write_atomic(path, data)
         finally:
             temporary.unlink(missing_ok=True)
     return path

@@ -215,8 +215,7 @@ class _Network(ClassifierMixin, TransformerMixin, BaseEstimator):
         X,  # samples (m, d)
     ) -> np.ndarray:  # labels (m)
         "Class with the largest pi at the last layer."
-        chosen = self.predict_proba(X).argmax(1)
-        return self.classes_[chosen]
+        return self.classes_[self.predict_proba(X).argmax(1)]
 
     def staged_predict(
         self,

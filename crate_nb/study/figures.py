@@ -270,8 +270,7 @@ def product_rate(
     "The rate of a large matrix product, with torch's current number of threads."
     n = 2048 if device.type == "cpu" else 8192
     a, b = torch.randn(2, n, n, device=device, dtype=dtype)
-    seconds = side_by_side({"product": lambda: a @ b}, device, warm=3)["product"]
-    return 2 * n**3 / seconds
+    return 2 * n**3 / side_by_side({"product": lambda: a @ b}, device, warm=3)["product"]
 
 # %% ../../nbs/study/figures.ipynb #5bec2602
 def specification_curve(

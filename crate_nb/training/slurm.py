@@ -15,7 +15,7 @@ from ..core import UserError, check_choice, home, main_script, write_atomic
 from .runs import Positive, RunConfig, Strict
 from .records import Store
 from .engine import ExecutionConfig, as_execution
-from .step import check_same_images, data_for
+from .step import check_same_images, data_for, logger
 from .sweeps import FAILED, TRAIN, Work, run_one
 
 # %% ../../nbs/training/slurm.ipynb #5d0a11ca
@@ -112,6 +112,7 @@ class _Job:
         if self.script:
             runpy.run_path(self.script, run_name="__mp_main__")
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+        logger.info("run %s: on %s", self.config.id, os.environ.get("SLURMD_NODENAME"))
         run_one(self.config, self.execution, self.work)
         return self.config.id
 
