@@ -338,8 +338,7 @@ def threshold_mask(
         raise UserError("a map has negative entries; give weights, such as class_maps")
     mass, order = maps.double().flatten(-2).sort(dim=-1, descending=True, stable=True)
     needed = mass.cumsum(-1) - mass < share * mass.sum(-1, keepdim=True)
-    mask = torch.zeros_like(needed).scatter(-1, order, needed)
-    return mask.view(maps.shape)
+    return torch.zeros_like(needed).scatter(-1, order, needed).view(maps.shape)
 
 # %% ../../nbs/models/attention.ipynb #a77e0020
 def to_pixels(

@@ -215,7 +215,8 @@ class _Network(ClassifierMixin, TransformerMixin, BaseEstimator):
         X,  # samples (m, d)
     ) -> np.ndarray:  # labels (m)
         "Class with the largest pi at the last layer."
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        chosen = self.predict_proba(X).argmax(1)
+        return self.classes_[chosen]
 
     def staged_predict(
         self,
