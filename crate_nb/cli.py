@@ -313,8 +313,7 @@ def runs_check(id, scale, dataset, device, init, measured):
     from crate_nb.training.sweeps import execution_of
 
     scale, record = _record(id, scale)
-    execution = execution_of(scale, dataset, device, init=init)
-    again = train_again(record, execution, measured)
+    again = train_again(record, execution_of(scale, dataset, device, init=init), measured)
     same, text = compare_trained(record, again, scale)
     click.echo(text)
     if measured:

@@ -515,8 +515,7 @@ def _published_profile(layers: Sequence[Layer], z: Tensor) -> Tensor:
         directions = F.normalize(project(layer.norm_compress(z), cast(Tensor, layer.u)), dim=-1)
         rate = projected_coding_rate(directions, eps=0.01**0.5)
         z = layer(z)
-        zeros = (z == 0).double().mean((1, 2))
-        terms.append(torch.stack([rate.double(), zeros], -1).cpu())
+        terms.append(torch.stack([rate.double(), (z == 0).double().mean((1, 2))], -1).cpu())
     return torch.stack(terms, 1)
 
 

@@ -472,6 +472,8 @@ def train(
     if not force and (record := store.get(config)):
         if execution.data is not None:  # a folder may hold any images under this label
             check_same_images(store, data_for(config, execution.data), config)
+        if not store.busy(config.id):  # else it is trained again
+            (store.work(config.id) / "checkpoint.pt").unlink(missing_ok=True)
         return record
     if execution.is_late:
         raise Paused(f"run {config.id}: no time left to start; run the same command again")
