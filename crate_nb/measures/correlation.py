@@ -99,11 +99,11 @@ def granulated(
 # %% ../../nbs/measures/correlation.ipynb #a3f8095f
 def _check_models(table: pd.DataFrame, axes: Sequence[str], replicates: str | None) -> None:
     "Refuse models that a grid's axes and its replicates do not tell apart."
+    if len(named_twice := table.columns[table.columns.duplicated()]):
+        raise UserError(f"two columns are called {named_twice[0]!r}; rename one")
     for axis in axes:
         if table[axis].nunique(dropna=False) < 2:
             raise UserError(f"axis {axis!r} has one value, so it orders no models; leave it out")
-    if len(named_twice := table.columns[table.columns.duplicated()]):
-        raise UserError(f"two columns are called {named_twice[0]!r}; rename one")
     if replicates and (lacking := table[replicates].isna()).any():
         model = table.index[lacking][0]
         raise UserError(f"model {model!r} has no {replicates!r}; give it, or drop the row")

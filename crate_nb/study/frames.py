@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np, pandas as pd
 from ..measures.intervals import Estimate
 from ..models.layer import VARIANTS
-from ..training.data import SOURCES, dataset_sizes
+from ..training.data import SOURCES
 from ..training.runs import FOUR, RunConfig, SCALES, read_rules
 from ..training.records import Record, Store, tested_images, training_name, unpack_hits
 from ..training.sweeps import dataset_label, plan
@@ -63,7 +63,7 @@ def _row(record: Record, scale: str) -> dict[str, Any]:
     made |= dict(seconds=record.seconds, on_gpu=record.is_of_gpu)
     final = {k if k not in config else f"final_{k}": v for k, v in record.final.items()}
     label = record.config.dataset
-    of_all = dataset_sizes(label)[1] if label in SOURCES else 10_000  # as in CIFAR-10
+    of_all = SOURCES[label].sizes[1] if label in SOURCES else 10_000  # as in CIFAR-10
     row = made | config | final | dict(test_images=tested_images(record) or of_all)
     values = (record.measures or {}).get("values", {})
     return row | {f"measure_{k}" if k in row else k: v for k, v in values.items()}
