@@ -74,10 +74,10 @@ def with_palette(
 def as_png(
     fig: plt.Figure,  # left open
 ) -> bytes:  # a PNG file without date or version, so that equal figures give equal files
-    "A figure as a PNG with a palette."
+    "A figure as a PNG."
     buffer = io.BytesIO()
     fig.savefig(buffer, format="png", metadata=dict(Software=None))
-    return with_palette(buffer.getvalue())
+    return buffer.getvalue()
 
 
 def _as_csv(numbers: pd.DataFrame) -> str:
@@ -96,7 +96,8 @@ def save_figure(
 ) -> Path:  # the folder
     "Save a figure as png, its numbers as csv, its caption as json."
     folder = home() / "figures" / scale
-    write_atomic(folder / f"{name}.png", fig if isinstance(fig, bytes) else as_png(fig))
+    png = with_palette(fig if isinstance(fig, bytes) else as_png(fig))
+    write_atomic(folder / f"{name}.png", png)
     write_atomic(folder / f"{name}.csv", _as_csv(data))
     _sidecar(folder, name, kind="figure", title=title, caption=caption, notebook=notebook)
     return folder

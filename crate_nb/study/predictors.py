@@ -65,6 +65,7 @@ class Study:
         self.cells = [axis for axis in axes if axis != "variant"]
         of_models = zip(*(self.table[axis] for axis in self.cells))
         self.weights = two_way(self.table.variant, list(of_models))
+        self._by_grid = dict[tuple, np.ndarray]()  # many claims compare with the same taus
 
     def read_as(
         self,
@@ -111,6 +112,12 @@ class Study:
         axis: str | None = None,  # of the granulated tau; None: all pairs
     ) -> np.ndarray:  # (grids,); nan for a grid without a pair, or a complete group of the axis
         "Tau within each grid; the grids have the same models, trained with other seeds."
+        key = values.tobytes(), axis
+        if key not in self._by_grid:
+            self._by_grid[key] = self._taus(values, axis)
+        return self._by_grid[key].copy()
+
+    def _taus(self, values: np.ndarray, axis: str | None) -> np.ndarray:  # (grids,)
         seeds, gap = self.table.seed.to_numpy(), self.table.gap.to_numpy()
         grids = [np.flatnonzero((seeds == s) & ~np.isnan(values)) for s in np.unique(seeds)]
         if axis is None:
