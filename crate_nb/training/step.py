@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['logger', 'TASKS', 'data_for', 'check_same_images', 'architecture_of', 'build_model', 'start_from', 'find_start',
-           'learning_rate', 'make_optimizer', 'layer_of_step', 'batch_loss', 'score', 'probe', 'Task', 'masked_score',
-           'masked_probe', 'total_steps', 'Batches', 'Step']
+           'learning_rate', 'make_optimizer', 'layer_of_step', 'add_srr', 'batch_loss', 'score', 'probe', 'Task',
+           'task_of', 'total_steps', 'Batches', 'Step']
 
 # %% ../../nbs/training/step.ipynb #32cd1f02
 import logging, math, warnings
@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any
 import pandas as pd, torch, torch.nn.functional as F
 from torch import Tensor, nn
-from ..core import UserError, generator, seed_from, to_device
+from ..core import UserError, generator, resolve, seed_from, to_device
 from ..objective.rates import pack
 from ..objective.srr import layer_srr, pick_layer
 from ..models.layer import VARIANTS
 from ..models.family import Architecture, Classifier, LayeredModel, make_model
 from ..models.weights import TrainedWeights, fit_weights, read_weights
-from ..models.masked import MaskedAutoencoder, draw_masks, linear_probe
-from ..models.masked import masked_loss, patch_targets, probe_features
 from ..models.probe import SrrWarning, TERMS, layerwise_srr
 from .optimizers import OPTIMIZERS, SCHEDULES
 from .data import ImageData, SOURCES, dataset_name, files_state, load_data
@@ -188,10 +186,14 @@ def layer_of_step(
     return pick_layer(config.srr_layer, config.depth, generator(config.seed, "layer", global_step))
 
 # %% ../../nbs/training/step.ipynb #5346d923
-def _regularised(
-    c: RunConfig, model: LayeredModel, zs: Sequence[Tensor], layer: int | None, loss: Tensor
-) -> tuple[Tensor, Tensor]:
-    "The loss plus alpha times the SRR term of a layer, from the inputs `zs` of all; and the term."
+def add_srr(
+    c: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
+    model: LayeredModel,
+    zs: Sequence[Tensor],  # inputs of the layers
+    layer: int | None,  # 1 to L; None: without the term
+    loss: Tensor,
+) -> tuple[Tensor, Tensor]:  # loss plus alpha times the term; the term
+    "Add the SRR term of a layer to a loss."
     if layer is None:
         return loss, torch.zeros((), device=loss.device)
     term = c.srr_eps, c.srr_lam, c.srr_sparsity
@@ -210,7 +212,7 @@ def batch_loss(
     zs = [] if layer is None else model.layer_inputs(x)
     logits = model.classify(zs[-1]) if zs else model(x)
     ce = F.cross_entropy(logits, y, label_smoothing=config.label_smoothing)
-    objective, srr = _regularised(config, model, zs, layer, ce)
+    objective, srr = add_srr(config, model, zs, layer, ce)
     correct = (logits.detach().argmax(1) == y).sum()
     return objective, dict(loss=ce.detach() * len(x), srr=srr.detach() * len(x), correct=correct)
 
@@ -277,64 +279,16 @@ class Task:
     target: Callable[..., Tensor] | None = None  # (config, count, g), replaces y; None: the labels
     probe: Callable = lambda config, model, images: {}  # columns of a history at probe epochs
 
-# %% ../../nbs/training/step.ipynb #8b5d0002
-def _masks_for(config: RunConfig, count: int, g: torch.Generator) -> Tensor:
-    "The masks of a batch, (count, patches); a `UserError` if an image has too few patches."
-    patches = (config.image_size // config.patch_size) ** 2
-    return draw_masks(count, patches, g, config.mask_ratio)
 
-# %% ../../nbs/training/step.ipynb #8b5d0003
-def _masked_loss(
-    config: RunConfig, model: MaskedAutoencoder, x: Tensor, mask: Tensor, layer: int | None = None
-) -> tuple[Tensor, dict[str, Tensor]]:
-    "As `batch_loss`, on the pixels of patches (B, patches) with a true mask."
-    target = patch_targets(x, config.patch_size, config.norm_pix)
-    zs = [] if layer is None else model.layer_inputs(x, mask)
-    made = model.decode(model.layers[-1](zs[-1])) if zs else model(x, mask)
-    pixels = masked_loss(made, target, mask)
-    objective, srr = _regularised(config, model, zs, layer, pixels)
-    return objective, dict(loss=pixels.detach() * len(x), srr=srr.detach() * len(x))
-
-# %% ../../nbs/training/step.ipynb #8b5d0006
-@torch.no_grad()
-def masked_score(
-    config: RunConfig,  # its share of masked patches, and whether these are standardised
-    model: MaskedAutoencoder,  # on the device of the images; left in evaluation mode
-    x: Tensor,  # (m, C, H, W) uint8, of any size
-    y: Tensor | None = None,  # labels, which have no effect
-) -> dict[str, float | str]:  # loss, per pixel of standardised images
-    "The loss on masked pixels of images, resized but not augmented."
-    model.eval()
-    a, g, total = model.architecture, generator("masks of a test"), 0.0
-    for batch in x.split(250):
-        shown = normalise(resize(batch, a.image_size))
-        mask = draw_masks(len(batch), a.patches, g, config.mask_ratio).to(x.device)
-        target = patch_targets(shown, a.patch_size, config.norm_pix)
-        loss = masked_loss(model(shown, mask), target, mask)
-        total += len(batch) * loss.double()
-    return dict(loss=float(total) / len(x))
-
-# %% ../../nbs/training/step.ipynb #8b5d0007
-@torch.no_grad()
-def masked_probe(
-    config: RunConfig,  # its image size
-    model: MaskedAutoencoder,  # on the device of the images; left in evaluation mode
-    images: ImageData,  # with labels
-) -> dict[str, float]:  # linear_probe, in %
-    "The test accuracy of a linear probe of the encoder, fitted to at most 5,000 images."
-
-    def features(x: Tensor) -> Tensor:
-        sized = (normalise(resize(b, config.image_size)) for b in x.split(250))
-        return torch.cat([probe_features(model, b) for b in sized])
-
-    train, labels = features(images.x_train[:5_000]), images.y_train[:5_000]
-    return dict(linear_probe=linear_probe(train, labels, features(images.x_test), images.y_test))
-
-
-TASKS: dict[str, Task] = {  # variants refer to these rows
+TASKS: dict[str, Task | str] = {  # variants refer to these rows
     "classification": Task(),
-    "autoencoding": Task(_masked_loss, score=masked_score, target=_masks_for, probe=masked_probe),
+    "autoencoding": "crate_nb.training.masking:AUTOENCODING",
 }
+
+
+def task_of(config: RunConfig) -> Task:
+    "The task of a run's variant."
+    return resolve(TASKS[VARIANTS[config.variant].task])
 
 # %% ../../nbs/training/step.ipynb #2aba5c59
 def total_steps(
@@ -356,7 +310,7 @@ class Batches:
         engine: Engine,  # its `chunk`
     ):
         self.config, self.x, self.y, self.chunk = config, x, y, engine.chunk
-        self.target = TASKS[VARIANTS[config.variant].task].target
+        self.target = task_of(config).target
         self.steps_per_epoch = math.ceil(len(x) / config.batch_size)
         self.aside = torch.cuda.Stream(x.device) if x.device.type == "cuda" else None
 
@@ -416,7 +370,7 @@ class Step:
         engine: Engine,  # precision, compilation, capture
     ):
         self.config, self.model, self.engine = config, model, engine
-        self.task = TASKS[VARIANTS[config.variant].task]
+        self.task = task_of(config)
         self.optimizer: Any = make_optimizer(config, model)  # with `found_inf`, see `compute`
         zero = partial(torch.zeros, (), dtype=torch.float64, device=engine.device)
         self.sums: dict[str, Tensor] = defaultdict(zero)  # over images; captured steps add in place
