@@ -150,6 +150,8 @@ def _check_whole(record: Record):
         raise ValueError(f"its history does not have one row for each of {found['epochs']} epochs")
     if tuple(row.get("level") for row in record.levels) != record.config.levels:
         raise ValueError("it does not have one row for each of its levels")
+    if len({len(record.probe.get(k, "")) for k in {*record.probe, "epoch", "layer"}}) > 1:
+        raise ValueError("the columns of its probe are missing or differ in length")
 
 # %% ../../nbs/training/records.ipynb #08c604d4
 def read_record(
