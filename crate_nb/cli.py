@@ -70,9 +70,7 @@ _any_scale = click.option(
 )
 _dataset = click.option("--dataset", help=f"{_DATASETS}  [default: the scale's]")
 _device = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:<index>.")
-_init = click.option(
-    "--init", metavar="FILE", help="Initial weights: an exported folder or its file."
-)
+_init = click.option("--init", metavar="FILE", help="Initial weights: exported folder or file.")
 _workers = click.option(
     "--workers", type=click.IntRange(1), help="Runs in parallel.  [default: one per core or GPU]"
 )

@@ -324,10 +324,8 @@ def weighted_tau(
 
     def statistic(weights):  # numpy: pandas would take ten times as long
         taus = np.array([bootstrap_tau(measure[i], gap[i], weights[:, i]) for i in members])
-        there = np.isfinite(taus).sum(0)
-        return np.divide(
-            np.nansum(taus, 0), there, out=np.full(len(there), np.nan), where=there > 0
-        )
+        n = np.isfinite(taus).sum(0)
+        return np.divide(np.nansum(taus, 0), n, out=np.full(len(n), np.nan), where=n > 0)
 
     return statistic
 

@@ -291,9 +291,7 @@ def _check_has_paths(model: nn.Module) -> None:
         graph = torch.fx.symbolic_trace(model).graph
     except Exception as e:
         why = " ".join(str(e).split())[:80]
-        raise NotDefined(
-            f"the model's graph can't be traced ({why}), so its paths are unknown"
-        ) from e
+        raise NotDefined(f"the model's graph can't be traced ({why}); paths are unknown") from e
     for node in graph.nodes:
         if node.op == "call_module":
             what = type(model.get_submodule(str(node.target))).__name__

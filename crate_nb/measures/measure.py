@@ -82,10 +82,6 @@ class Outcome:
     count: int  # predictions: samples, or tokens
 
 
-def _are_probabilities(scores: Tensor) -> bool:
-    return bool((scores >= 0).all() and ((scores.sum(-1) - 1).abs() < 1e-3).all())
-
-
 @torch.no_grad()
 def outcome_of(
     model: Callable[[Any], Tensor],  # inputs -> scores (B, classes) or (B, classes, N)
@@ -101,7 +97,8 @@ def outcome_of(
             kept = y != -100
             of_classes, labels = scores.movedim(1, -1)[kept], y[kept]
             found.append(margins(of_classes, labels))
-            are_logits = are_logits or not _are_probabilities(of_classes)
+            sums_to_1 = ((of_classes.sum(-1) - 1).abs() < 1e-3).all()
+            are_logits |= not (sums_to_1 and (of_classes >= 0).all())
             right += int((of_classes.argmax(-1) == labels).sum())
             counts[-1] = len(found[-1])
         if counts[-1]:  # the loss of no label is nan

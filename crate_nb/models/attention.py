@@ -44,9 +44,7 @@ def at_size(
     positions: Any = getattr(tokeniser, "positions", None)
     if a.image_width or (positions is None and not fit_any):
         _, height, width = a.shape
-        raise UserError(
-            f"this model's positions keep their size; give images of {height} x {width} pixels"
-        )
+        raise UserError(f"its positions keep their size; give images of {height} x {width} pixels")
     other.architecture = resized = replace(a, image_size=size)
     if not fit_any:
         new = _resized(positions, resized)

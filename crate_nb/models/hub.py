@@ -158,9 +158,7 @@ def _fetched(name: str | Path, **options: Any) -> Path:
         if options:
             raise UserError(f"{path} is a local path; leave out {', '.join(options)}")
         return path
-    remedy = (
-        "give a folder from crate-nb export or save_pretrained, or the id of a model (user/name)"
-    )
+    remedy = "give a folder from crate-nb export or save_pretrained, or a model's id (user/name)"
     if not re.fullmatch(r"\w[\w.-]*/[\w.-]+", str(name)):
         raise UserError(f"{path} does not exist; {remedy}")
     with user_errors(f"{path} does not exist and can't be downloaded", remedy):

@@ -103,14 +103,10 @@ class Variant:
         check_choice("positions", self.positions, ("learned", "sine"))
         check_choice("pool", self.pool, ("class", "mean"))
         if self.has_steps and not self.skip:
-            raise UserError(
-                "a recurrent variant starts with steps of 0; give it skip=True or stepped=False"
-            )
+            raise UserError("recurrent variants start with steps of 0; give skip or stepped=False")
         own = self.recurrent or self.stem or self.positions != "learned"
         if self.model != "classifier" and own:
-            raise UserError(
-                "only a classifier can be recurrent, or have a stem or positions 'sine'"
-            )
+            raise UserError("only a classifier can be recurrent, or have a stem or sine positions")
 
     @property
     def has_steps(self) -> bool:
@@ -119,9 +115,7 @@ class Variant:
 
 # %% ../../nbs/models/layer.ipynb #83435c87
 _MLP: dict[str, Any] = dict(sparsify="mlp", skip=True, norm_eps=1e-6)
-_VIT: dict[str, Any] = dict(
-    compress="attention", embed="linear", init="vit", color="#56b4e9", **_MLP
-)
+_VIT: Any = dict(compress="attention", embed="linear", init="vit", color="#56b4e9", **_MLP)
 _TOST: dict[str, Any] = dict(compress="tssa", scale=1.0, init="truncated", color="#fbafe4", **_MLP)
 _ALPHA: dict[str, Any] = dict(norm_eps=1e-6, embed="linear", init="crate-alpha", color="#ca9161")
 _MASKED: dict[str, Any] = dict(model="autoencoder", task="autoencoding", embed="linear")

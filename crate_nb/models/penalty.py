@@ -158,9 +158,7 @@ def srr_penalty(
     True
     """
     if isinstance(model, nn.DataParallel) and len(model.device_ids) > 1:
-        raise UserError(
-            "DataParallel splits the batch among several devices; use DistributedDataParallel"
-        )
+        raise UserError("DataParallel splits the batch among GPUs; use DistributedDataParallel")
     found = layers_of(model, layers)
     wanted = [*found.values()]
     wanted = wanted if layer == "random" else [wanted[pick_layer(layer, len(wanted)) - 1]]

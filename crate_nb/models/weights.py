@@ -39,9 +39,7 @@ def _stored_state(model: LayeredModel, half: bool) -> dict[str, Tensor]:
         if not tensor.is_floating_point():  # a counter of BatchNorm
             continue
         if tensor.dtype != torch.float32:
-            raise UserError(
-                f"{name} is of {tensor.dtype}, a file holds float32; save model.float()"
-            )
+            raise UserError(f"{name} is {tensor.dtype}, a file holds float32; save model.float()")
         if half:
             state[name] = tensor.half()
             if state[name].isinf().any():

@@ -78,9 +78,7 @@ def _checked_factor(a: Tensor, alphas: tuple[float, ...]) -> Tensor:
         if precise.all():
             return chol
     if not torch.isfinite(a).all():
-        raise RateUndefined(
-            "tokens or subspaces that are not finite (NaN or inf); check the layer before"
-        )
+        raise RateUndefined("tokens or subspaces are not finite (NaN, inf); check the layer before")
     raise RateUndefined("coding rate of tokens too large for this eps; rescale them or raise eps")
 
 # %% ../../nbs/objective/rates.ipynb #da7a1006

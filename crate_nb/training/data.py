@@ -391,11 +391,9 @@ def save_images(
     splits = dict(test=(images.x_test, images.y_test), train=(images.x_train, images.y_train))
     for split, (x, y) in splits.items():  # a folder without training images is refused
         pictures = []
-        for pixels in x.permute(0, 2, 3, 1).numpy():
+        for p in x.permute(0, 2, 3, 1).numpy():
             with io.BytesIO() as file:
-                Image.fromarray(pixels if images.channels == 3 else pixels[..., 0]).save(
-                    file, "PNG"
-                )
+                Image.fromarray(p if images.channels == 3 else p[..., 0]).save(file, "PNG")
                 pictures.append({"bytes": file.getvalue()})
         if pictures:
             table = pa.table(dict(image=pictures, label=y.tolist())).replace_schema_metadata(noted)

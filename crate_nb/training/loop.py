@@ -146,7 +146,7 @@ class _Run:
 
     def level_file(self, level: float) -> Path:
         "The file for the weights of a level until the end of the run."
-        return self.work / f"level-{level}.safetensors"
+        return self.work / f"checkpoint-{level}.safetensors"
 
     def fail(self, what: str):
         "Raise a `UserError` that names a value that is not finite, and when."
@@ -354,7 +354,7 @@ def _keep(run: _Run, store: Store) -> Record:
     for level in record.reached():
         write_atomic(store.weights(record.id, level), run.level_file(level).read_bytes())
     store.put(record)
-    for path in (run.checkpoint, *map(run.level_file, record.reached())):
+    for path in run.work.glob("checkpoint*"):
         path.unlink(missing_ok=True)
     return record
 
@@ -369,9 +369,7 @@ def _engine_for(config: RunConfig, execution: ExecutionConfig, count: int) -> En
     "The engine for a run on so many images on this machine."
     engine, note = pick_engine(execution.device, execution.precision), _graphs_note(config)
     if engine.graphs and note.is_file():
-        logger.warning(
-            "CUDA graphs are off, since a capture failed before; delete %s to try again", note
-        )
+        logger.warning("CUDA graphs are off, since a capture failed; delete %s to try again", note)
         return replace(engine, graphs=False)
     tokens = config.epochs * count * ((config.image_size // config.patch_size) ** 2 + 1)
     # Compilation takes half a minute. If it is requested and does not work, torch raises an error.
@@ -472,8 +470,9 @@ def train(
     if not force and (record := store.get(config)):
         if execution.data is not None:  # a folder may hold any images under this label
             check_same_images(store, data_for(config, execution.data), config)
-        if not store.busy(config.id):  # else it is trained again
-            (store.work(config.id) / "checkpoint.pt").unlink(missing_ok=True)
+        left = () if store.busy(config.id) else store.work(config.id).glob("checkpoint*")
+        for path in left:  # by a process killed after it wrote the record
+            path.unlink(missing_ok=True)
         return record
     if execution.is_late:
         raise Paused(f"run {config.id}: no time left to start; run the same command again")
@@ -527,9 +526,7 @@ def trained_model(
     execution, made = as_execution(execution), check_record(record).provenance
     ended = record if level is None else record.at(level)
     if ended is None:
-        raise UserError(
-            f"run {record.id} did not reach level {level:g}, only {[*record.reached()]}"
-        )
+        raise UserError(f"{record.id} did not reach level {level:g}, only {[*record.reached()]}")
     path = execution.store(record.config).weights(record.id, level)
     if execution.scale is None and not path.is_file():  # in any scale that has them
         path = next(path.parent.parent.glob(f"*/{path.name}"), path)

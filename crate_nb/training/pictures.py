@@ -280,13 +280,9 @@ def _numbered(
         )
     classes = sorted(set(labels[:train]))
     if unknown := sorted({*labels} - {*classes}):
-        raise UserError(
-            f"{of}: test images have a class {unknown[0]!r}, which training lacks; rename it"
-        )
+        raise UserError(f"{of}: test has a class {unknown[0]!r}, which training lacks; rename it")
     if kinds == {"int"} and classes != [*range(len(classes))]:
-        raise UserError(
-            f"{of}: classes numbered {classes[0]} to {classes[-1]}; use 0, 1, ... without gaps"
-        )
+        raise UserError(f"{of}: classes {classes[0]} to {classes[-1]}; use 0, 1, ... without gaps")
     number = {label: i for i, label in enumerate(classes)}
     names = classes if kinds == {"str"} else next(iter(listed), ())
     return torch.tensor([number[y] for y in labels]), tuple(names[: len(classes)])

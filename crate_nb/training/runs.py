@@ -221,9 +221,7 @@ class RunConfig(Identified):
     val_size: Count = described(0, "training images held out, the same for all subsets; 0: none")
     test_size: Positive | None = described(None, "test images of a fixed shuffle; None: all")
     image_size: int = described(224, "side after resizing (pixels)", gt=0, le=4096)
-    crop: tuple[float, float] | None = described(
-        (0.08, 1.0), "areas of a random crop; None: no crop"
-    )
+    crop: tuple[float, float] | None = described((0.08, 1.0), "areas of a random crop; None: none")
     flip: bool = described(True, "mirror each training image with probability 1/2")
     ra_ops: int = described(2, "RandAugment operations per image; 0: none", ge=0, le=100)
     ra_magnitude: int = described(14, "RandAugment magnitude", ge=0, le=30)
@@ -269,14 +267,10 @@ class RunConfig(Identified):
     levels: tuple[Level, ...] = described(
         (), "decreasing training losses (nats) at which we measure the run; it ends after the last"
     )
-    probe_epochs: tuple[Count, ...] = described(
-        PROBE_EPOCHS, "record SRR after these; 0: untrained"
-    )
+    probe_epochs: tuple[Count, ...] = described(PROBE_EPOCHS, "SRR after these; 0: untrained")
     probe_size: Positive = described(1000, "probe images; all if there are fewer")
     test_every: Positive = described(1, "epochs between evaluations on held-out images")
-    probe_eps: tuple[Eps, ...] = described(
-        (0.1, 0.5, 1.0), "distortions of the probe", min_length=1
-    )
+    probe_eps: tuple[Eps, ...] = described((0.1, 0.5, 1.0), "distortions of probes", min_length=1)
     shifts: bool = described(False, "also score on shifted test images, see `augment.SHIFTS`")
     seed: Seed = described(0, "seed of all random draws except the subsets")
 

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['logger', 'TASKS', 'data_for', 'check_same_images', 'architecture_of', 'build_model', 'start_from', 'find_start',
            'learning_rate', 'make_optimizer', 'layer_of_step', 'add_srr', 'batch_loss', 'score', 'probe', 'Task',
-           'task_of', 'total_steps', 'Batches', 'Step']
+           'total_steps', 'Batches', 'Step']
 
 # %% ../../nbs/training/step.ipynb #32cd1f02
 import logging, math, warnings
@@ -188,10 +188,10 @@ def layer_of_step(
 # %% ../../nbs/training/step.ipynb #5346d923
 def add_srr(
     c: RunConfig,  # alpha, eps, lam and sparsity of the SRR term
-    model: LayeredModel,
+    model: LayeredModel,  # of the run
     zs: Sequence[Tensor],  # inputs of the layers
     layer: int | None,  # 1 to L; None: without the term
-    loss: Tensor,
+    loss: Tensor,  # without the term
 ) -> tuple[Tensor, Tensor]:  # loss plus alpha times the term; the term
     "Add the SRR term of a layer to a loss."
     if layer is None:
@@ -286,7 +286,7 @@ TASKS: dict[str, Task | str] = {  # variants refer to these rows
 }
 
 
-def task_of(config: RunConfig) -> Task:
+def _task_of(config: RunConfig) -> Task:
     "The task of a run's variant."
     return resolve(TASKS[VARIANTS[config.variant].task])
 
@@ -310,7 +310,7 @@ class Batches:
         engine: Engine,  # its `chunk`
     ):
         self.config, self.x, self.y, self.chunk = config, x, y, engine.chunk
-        self.target = task_of(config).target
+        self.target = _task_of(config).target
         self.steps_per_epoch = math.ceil(len(x) / config.batch_size)
         self.aside = torch.cuda.Stream(x.device) if x.device.type == "cuda" else None
 
@@ -370,7 +370,7 @@ class Step:
         engine: Engine,  # precision, compilation, capture
     ):
         self.config, self.model, self.engine = config, model, engine
-        self.task = task_of(config)
+        self.task = _task_of(config)
         self.optimizer: Any = make_optimizer(config, model)  # with `found_inf`, see `compute`
         zero = partial(torch.zeros, (), dtype=torch.float64, device=engine.device)
         self.sums: dict[str, Tensor] = defaultdict(zero)  # over images; captured steps add in place
