@@ -387,10 +387,8 @@ def hessian_times(
     flat = torch.cat([g.flatten() for g in gradient])
 
     def times(v: Tensor) -> Tensor:
-        product = torch.autograd.grad(
-            flat, parameters, v, retain_graph=True, materialize_grads=True
-        )
-        return torch.cat([p.flatten() for p in product])
+        hv = torch.autograd.grad(flat, parameters, v, retain_graph=True, materialize_grads=True)
+        return torch.cat([p.flatten() for p in hv])
 
     return times
 

@@ -296,9 +296,7 @@ def class_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
     seen = _attention(model, x, layer)
     h, w = seen.patches()
     if not seen.class_token:
-        raise UserError(
-            f"{seen.tokens} tokens for {h * w} patches: no class token; use attention_maps"
-        )
+        raise UserError(f"{seen.tokens} tokens, {h * w} patches: no class token; use attention_maps")
     model = inner_model(model)
     pools = (getattr(model, "pool", ""), getattr(model, "global_pool", ""))  # ours, timm's
     if any(pool in ("mean", "avg", "map") for pool in pools):

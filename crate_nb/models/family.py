@@ -58,6 +58,9 @@ class Architecture:
         row = VARIANTS[check_choice("variant", self.variant, VARIANTS)]
         if row.lam is not None and self.lam == Architecture.lam:
             object.__setattr__(self, "lam", row.lam)
+        for name in ("image_size", "patch_size", "dim", "depth", "heads"):
+            if (size := getattr(self, name)) < 1:
+                raise UserError(f"{name} is {size}; it must be at least 1")
         for name, value in self._usual().items():
             if getattr(self, name) == value:
                 object.__setattr__(self, name, None)
@@ -138,12 +141,8 @@ _USED_BY: dict[str, Callable[[Variant], bool]] = {  # option -> whether a varian
 
 def _check_fits(a: Architecture, row: Variant):
     "Reject options that the variant does not have, and sizes that do not fit."
-    for side in a.shape[1:]:
-        if side % a.patch_size:
-            raise UserError(
-                f"patches of {a.patch_size} pixels do not tile an image of {side}; "
-                "image_size must be a multiple of patch_size"
-            )
+    off = [side for side in a.shape[1:] if side % a.patch_size]
+    tiles = f"patches of {a.patch_size} pixels do not tile an image of {max(off, default=0)}; "
     for name, has in _USED_BY.items():
         if getattr(a, name) != getattr(Architecture, name) and not has(row):
             raise UserError(f"{a.variant} has no {name}; leave {name} out")
@@ -154,6 +153,7 @@ def _check_fits(a: Architecture, row: Variant):
     no_stem = row.model in ("tost-vision", "cbt") and a.patch_size not in (8, 16)
     of_fours = row.model == "autoencoder"  # sines and cosines of rows and columns
     for is_wrong, why in (
+        (off, tiles + "image_size must be a multiple of patch_size"),
         (not a.head_dim and a.dim % a.heads, split),
         (not 0 <= a.dropout < 1, f"dropout is {a.dropout:g}; it must be at least 0 and below 1"),
         (row.lam not in (None, a.lam), f"{a.variant} fixes lam at {row.lam}; leave lam out"),

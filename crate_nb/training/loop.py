@@ -48,6 +48,7 @@ class Progress:
     rules: dict[str, str] = field(default_factory=dict)  # digests at the start, see `runs.Rule`
     seconds: float = 0.0  # of work, without interruptions
     resumed: int = 0  # number of restarts from a checkpoint
+    began: dict[str, Any] = field(default_factory=dict)  # provenance of the first part
 
 # %% ../../nbs/training/loop.ipynb #adccfea1
 def save_checkpoint(
@@ -125,7 +126,8 @@ class _Run:
         if step.engine.compiled and step.engine.device.type == "cpu":
             identity += " compiled"
         if not self.checkpoint.is_file():
-            return Progress(identity, rules={name: r.digest for name, r in read_rules().items()})
+            rules = {name: r.digest for name, r in read_rules().items()}
+            return Progress(identity, rules=rules, began=provenance_of(step.engine.device))
         progress = load_checkpoint(self.checkpoint, identity, step.model, step.optimizer)
         for name, total in progress.sums.items():
             step.sums[name] += total
@@ -322,6 +324,8 @@ def _record_of(run: _Run) -> Record:
     )
     made |= dict(names=list(images.names)) if images.names else {}
     made |= dict(init=run.origin) if run.origin else {}
+    if any(made[k] != v for k, v in p.began.items() if k != "utc"):
+        made["began"] = p.began  # on another machine, or with other code
     # An untrained model, or a run killed after its last epoch, is not scored yet.
     final = _final_scores(run, run.scored)
     fitted = c.stop_loss is not None and final["train_loss"] <= c.stop_loss

@@ -520,7 +520,7 @@ def provenance_of(
     return dict(
         package=crate_nb.__version__,
         commit=git_commit(),
-        torch=torch.__version__,
+        torch=str(torch.__version__),
         device=device_name(device),
         threads=torch.get_num_threads(),
         utc=datetime.now(timezone.utc).isoformat(timespec="seconds"),
