@@ -350,7 +350,7 @@ def permute_types(
     models = table.set_index(["variant", *cells])
     measures = models[measure].unstack("variant").to_numpy()  # (cells, types)
     gaps = models["gap"].unstack("variant").to_numpy()
-    orders = itertools.permutations(range(gaps.shape[1]))  # the observed order first
+    orders = itertools.permutations(range(gaps.shape[1]))  # the observed first; one for all cells
     pairs = (np.stack([measures[:, order].ravel(), gaps.ravel()]) for order in orders)
     taus = [kendall(*pair[:, ~np.isnan(pair).any(0)]) for pair in pairs]
     return float(np.mean(np.array(taus) >= taus[0] - 1e-12))
