@@ -30,10 +30,11 @@ def decode(
     size: int | None = None,  # side (pixels) of the model's images; None: the whole image
     at: str = "the image",  # begins a message
 ) -> Tensor:  # uint8 (3, H, W), upright; with `size` a square, not yet resized
-    "Decode an image; a `UserError` if it is damaged or has more than 8 bits a channel."
+    "Decode an image; a `UserError` if it is damaged, too large, or has over 8 bits a channel."
     least = max(2 * (size or 0), _SMALL)
     readable = user_errors(f"{at} is not a readable image", "use PNG or JPEG of 8 bits a channel")
     with readable, warnings.catch_warnings(action="ignore"):
+        warnings.simplefilter("error", Image.DecompressionBombWarning)  # 89 million pixels
         im = Image.open(io.BytesIO(data), formats=_FORMATS)
         if size:
             im.draft(None, (least, least))
