@@ -293,10 +293,10 @@ def class_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
     >>> class_maps(model, torch.zeros(1, 3, 16, 16), layer=1).shape
     torch.Size([1, 3, 4, 4])
     """
-    seen = _attention(model, x, layer)
-    h, w = seen.patches()
-    if not seen.class_token:
-        raise UserError(f"{seen.tokens} tokens, {h * w} patches: no class token; use attention_maps")
+    one = _attention(model, x, layer)
+    h, w = one.patches()
+    if not one.class_token:
+        raise UserError(f"{one.tokens} tokens, {h * w} patches: no class token; use attention_maps")
     model = inner_model(model)
     pools = (getattr(model, "pool", ""), getattr(model, "global_pool", ""))  # ours, timm's
     if any(pool in ("mean", "avg", "map") for pool in pools):
@@ -305,7 +305,7 @@ def class_maps(model: nn.Module, x: Tensor, layer: int = -1) -> Tensor:
             "so these maps do not explain its prediction; attention_maps returns the patches' rows",
             stacklevel=2,
         )
-    return seen.weights()[:, :, 0, -h * w :].unflatten(2, (h, w))
+    return one.weights()[:, :, 0, -h * w :].unflatten(2, (h, w))
 
 # %% ../../nbs/models/attention.ipynb #a77e0019
 def _patch_keys(seen: _Attention) -> Tensor:  # (B, h w, K p)
