@@ -103,6 +103,8 @@ def _check_models(table: pd.DataFrame, axes: Sequence[str], replicates: str | No
     if len(named_twice := table.columns[table.columns.duplicated()]):
         raise UserError(f"two columns are called {named_twice[0]!r}; rename one")
     for axis in axes:
+        if axis in ("n", "tau", "psi"):
+            raise UserError(f"axis {axis!r} is a column of the result, too; rename it")
         if table[axis].nunique(dropna=False) < 2:
             raise UserError(f"axis {axis!r} has one value, so it orders no models; leave it out")
     if replicates and (lacking := table[replicates].isna()).any():

@@ -48,7 +48,7 @@ def _matrices(name: str, w: Tensor, owner: nn.Module) -> list[Tensor]:
     if w.ndim == 3 and len(w) > 1:  # experts
         return list(w)
     # A mask token (1, d), or positions (N, d): learned tokens, whatever their shape is.
-    is_token = len(w) == 1 or _POSITION & set(name.rpartition(".")[2].split("_"))
+    is_token = len(w) == 1 or _POSITION & {*"_".join(name.split(".")[-2:]).split("_")}
     if w.ndim != 2 or (is_token and not isinstance(owner, nn.Linear)):
         return []
     return list(w.chunk(3, dim=int(w.shape[0] < w.shape[1]))) if _is_packed(name, w) else [w]

@@ -308,8 +308,8 @@ class Subject(_Fit):
     def hessian(self) -> float:
         "Largest eigenvalue of the Hessian of the loss on the first 200 samples."
         parameters = trained_parameters(self.model)
-        batches = self.first(200)
-        sizes = [len(y) for _, y in batches]
+        batches = [(x, y) for x, y in self.first(200) if (y != -100).any()]
+        sizes = [int((y != -100).sum()) for _, y in batches]
 
         def mean_loss():
             losses = [size * self.loss(self.scores(x), y) for size, (x, y) in zip(sizes, batches)]

@@ -429,7 +429,7 @@ COMPRESS: dict[str, Callable[..., Sublayer] | str] = {
 class OutputMap:
     "Map from heads to tokens, linear up to a bias: a row of `OUTPUT_MAPS`."
 
-    # (H (..., N, K p), U (d, K p) or None, weight, bias) -> tokens (..., N, d)
+    # (H (..., N, K p), U (d, K p) or None, weight W, bias b) -> tokens (..., N, d)
     apply: Callable[..., Tensor]
     # (d), or (d, K p) if heads may have another width -> `weight` and/or `bias`, each an
     # `nn.Parameter` (trained) or a `Tensor` (fixed, saved in checkpoints)
@@ -443,20 +443,17 @@ def _learned(dim: int, inner: int | None = None, bias: bool = True) -> dict[str,
 # %% ../../nbs/models/compress.ipynb #a1f30946
 # name -> map; add a row for a new one
 OUTPUT_MAPS: dict[str, OutputMap] = {
-    "subspace": OutputMap(lambda h, u, weight, bias: h @ u.mT),
-    "transpose": OutputMap(lambda h, u, weight, bias: h @ u),
-    "learned": OutputMap(lambda h, u, weight, bias: F.linear(h, weight, bias), _learned),
-    "linear": OutputMap(
-        lambda h, u, weight, bias: F.linear(h, weight), partial(_learned, bias=False)
-    ),
+    "subspace": OutputMap(lambda h, u, w, b: h @ u.mT),
+    "transpose": OutputMap(lambda h, u, w, b: h @ u),
+    "learned": OutputMap(lambda h, u, w, b: F.linear(h, w, b), _learned),
+    "linear": OutputMap(lambda h, u, w, b: F.linear(h, w), partial(_learned, bias=False)),
     "fixed": OutputMap(  # saved in checkpoints but never trained
-        lambda h, u, weight, bias: F.linear(h, weight),
+        lambda h, u, w, b: F.linear(h, w),
         lambda dim: dict(weight=nn.Linear(dim, dim, bias=False).weight.detach().clone()),
     ),
-    "identity": OutputMap(lambda h, u, weight, bias: h),
+    "identity": OutputMap(lambda h, u, w, b: h),
     "diagonal": OutputMap(
-        lambda h, u, weight, bias: h * weight,
-        lambda dim: dict(weight=nn.Parameter(torch.ones(dim))),
+        lambda h, u, w, b: h * w, lambda dim: dict(weight=nn.Parameter(torch.ones(dim)))
     ),
 }
 

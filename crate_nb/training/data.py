@@ -238,7 +238,7 @@ def dataset_name(
     if not folder.is_dir():
         raise UserError(
             f"unknown data set {spec!r}; allowed: {', '.join(SOURCES)}, or a folder of images "
-            f"(there is no folder {folder})"
+            f"(there is no folder {str(folder)!r})"
         )
     name = folder.resolve().name
     # A folder may have the name of a set whose pixels `load_data` checks.

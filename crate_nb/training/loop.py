@@ -127,7 +127,8 @@ class _Run:
             identity += " compiled"
         if not self.checkpoint.is_file():
             rules = {name: r.digest for name, r in read_rules().items()}
-            return Progress(identity, rules=rules, began=provenance_of(step.engine.device))
+            made = provenance_of(step.engine.device) | dict(dtype=step.engine.precision)
+            return Progress(identity, rules=rules, began=made)
         progress = load_checkpoint(self.checkpoint, identity, step.model, step.optimizer)
         for name, total in progress.sums.items():
             step.sums[name] += total
