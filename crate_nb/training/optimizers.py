@@ -58,7 +58,7 @@ class Lion(torch.optim.Optimizer):
 # %% ../../nbs/training/optimizers.ipynb #0b71000c
 @dataclass(frozen=True)
 class OptimizerSpec:
-    "An optimiser for the table `OPTIMIZERS`."
+    "An optimiser; a `found_inf` of 1 must leave its weights and state as they are, see `Lion`."
 
     title: str  # in captions
     make: Callable[..., torch.optim.Optimizer]  # (params, lr, decay, capturable) -> optimiser
