@@ -263,7 +263,7 @@ def runs_best(scale, where):
     from crate_nb.training.sweeps import best_runs
 
     records = filter(None, map(Store(scale).get, _rows(scale, where).id))
-    ranked = best_runs(r for r in records if r.config.val_size)
+    ranked = best_runs(records)
     click.echo(ranked.drop(columns="config").to_string(index=False))
 
 # %% ../nbs/cli.ipynb #c1100019

@@ -397,13 +397,13 @@ def sweep_local(
 
 # %% ../../nbs/training/sweeps.ipynb #be570002
 def best_runs(
-    records: Iterable[Record],  # with validation images; we average over shared seeds
+    records: Iterable[Record],  # those without validation images don't count
 ) -> pd.DataFrame:  # varied fields, mean score, number of runs and config; best row first
-    "Rank configurations by validation accuracy, or by loss if the task has no accuracy."
+    "Rank configurations by mean validation accuracy of shared seeds, or by loss without one."
     groups = defaultdict[RunConfig, dict[tuple[int, int], Record]](dict)
     for record in records:
-        c = record.config
-        groups[c.replace(seed=0, subset=0)][c.seed, c.subset] = record
+        if (c := record.config).val_size:
+            groups[c.replace(seed=0, subset=0)][c.seed, c.subset] = record
     if not groups:
         raise UserError("no records to rank; train some with val_size")
     if not (shared := set.intersection(*map(set, groups.values()))):
