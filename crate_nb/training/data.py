@@ -235,10 +235,10 @@ def dataset_name(
     if spec in SOURCES:
         return spec
     folder = as_path(spec)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # also of a name that is too long for a file
         raise UserError(
-            f"unknown data set {spec!r}; allowed: {', '.join(SOURCES)}, or a folder of images "
-            f"(there is no folder {str(folder)!r})"
+            f"unknown data set {spec[:99]!r}; allowed: {', '.join(SOURCES)}, or a folder of images "
+            f"(there is no folder {str(folder)[:99]!r})"
         )
     name = folder.resolve().name
     # A folder may have the name of a set whose pixels `load_data` checks.

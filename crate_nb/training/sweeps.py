@@ -45,7 +45,7 @@ def dataset_label(
 
 # %% ../../nbs/training/sweeps.ipynb #16abb001
 def _is_folder(dataset: str | None) -> bool:
-    return dataset is not None and dataset not in SOURCES and as_path(dataset).is_dir()
+    return dataset is not None and dataset not in SOURCES and os.path.isdir(as_path(dataset))
 
 
 def fit_sizes(
