@@ -97,8 +97,9 @@ def outcome_of(
             kept = y != -100
             of_classes, labels = scores.movedim(1, -1)[kept], y[kept]
             found.append(margins(of_classes, labels))
-            sums_to_1 = ((of_classes.sum(-1) - 1).abs() < 1e-3).all()
-            are_logits |= not (sums_to_1 and (of_classes >= 0).all())
+            are_logits = are_logits or not (  # once logits, later batches need no test
+                (of_classes >= 0).all() and ((of_classes.sum(-1) - 1).abs() < 1e-3).all()
+            )
             right += int((of_classes.argmax(-1) == labels).sum())
             counts[-1] = len(found[-1])
         if counts[-1]:  # the loss of no label is nan
@@ -476,8 +477,6 @@ def measure(
     s = Subject(model, loader(train), init, settings, loss, predict, options)
     with evaluating(model):
         tested = None if test is None else outcome_of(s.scores, loader(test), loss)
-        found = {name: _value_or_reason(rows[name], s) for name in names}
-        found |= _outcomes(s.trained, tested)
-    return pd.DataFrame.from_dict(found, "index", columns=["value", "reason"]).rename_axis(
-        "measure"
-    )
+        made = {name: _value_or_reason(rows[name], s) for name in names}
+        made |= _outcomes(s.trained, tested)
+    return pd.DataFrame.from_dict(made, "index", columns=["value", "reason"]).rename_axis("measure")

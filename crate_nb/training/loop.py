@@ -325,7 +325,7 @@ def _record_of(run: _Run) -> Record:
     )
     made |= dict(names=list(images.names)) if images.names else {}
     made |= dict(init=run.origin) if run.origin else {}
-    if any(made[k] != v for k, v in p.began.items() if k != "utc"):
+    if any(made.get(k) != v for k, v in p.began.items() if k != "utc"):
         made["began"] = p.began  # on another machine, or with other code
     # An untrained model, or a run killed after its last epoch, is not scored yet.
     final = _final_scores(run, run.scored)
